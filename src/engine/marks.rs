@@ -2,7 +2,7 @@
 
 use super::Loop;
 use super::list_growth;
-use super::stories::{follow_source, listed, listing_of};
+use super::stories::{follow_source, listed, listing_in_place};
 use crate::events::Notices;
 use crate::settings::{Mark, Settings};
 use crate::stories::{Finder, Listing, Marked, News, Story};
@@ -18,7 +18,7 @@ pub(super) async fn mark_done(
 ) -> Result<(), String> {
     let top = open.repo().top.clone();
     follow_source(open);
-    let listing = listing_of(&open.state, &top).await;
+    let listing = listing_in_place(&open.state, &top).await;
     let listing = listing.map_err(|error| error.to_string())?;
     match settings.mark {
         _ if open.state.source().is_whole() => {}

@@ -7,6 +7,7 @@ use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
 use super::steps::attempt::put_right;
 use super::steps::revert::Undoing;
+use super::steps::side::release_left_list;
 use super::steps::{leave, revert};
 use super::story_source::take_commands;
 use super::transition::{self, Known};
@@ -116,6 +117,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
     if !is_complete {
         return Ok(());
     }
+    Box::pin(release_left_list(open)).await?;
     if at_rest {
         // No step begins while another git process runs: the step could not be undone half-way.
         let removed = open.site().remove_stale_locks(&open.state.change).await?;
@@ -163,8 +165,11 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     allow_retries(&context, &mut state);
     take_commands(&mut state, &context.configuration);
     let is_leaving = state.is_leaving();
-    let cut_off =
-        state.intent.is_some() || state.phase() == Phase::Running || state.is_running() || is_leaving;
+    let cut_off = state.intent.is_some()
+        || state.phase() == Phase::Running
+        || state.is_running()
+        || state.here.holds_list
+        || is_leaving;
     let place = state.work_tree();
     let is_dir = || Ok::<_, FileError>(target_of(place)?.is_some_and(|found| found.is_dir()));
     let here = place == context.repo.top || state.has_own_work_tree() && (is_leaving || is_dir()?);

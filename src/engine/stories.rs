@@ -11,11 +11,13 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::git::worktree::Reading;
-use crate::git::{Head, Repo};
+use crate::git::{Git, Head, Repo};
 use crate::names::{Change, typed};
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, Ending, Listed, Phase, Progress, State, Store};
-use crate::stories::{Listing, Source, SourceError, Story, Wanted, Warning, not_listed, resolve_typed};
+use crate::stories::{
+    Additions, Listing, Source, SourceError, Story, Wanted, Warning, not_listed, resolve_typed,
+};
 
 /// The next entry of a story list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,9 +84,29 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
 }
 
 /// Reads the stories of a loop. If nothing marks them in their source, those with a checkpoint are done; so are those
-/// with a checkpoint that their source no longer lists.
+/// with a checkpoint that their source no longer lists. Marks that attempts beside others make count as little as when the
+/// list is put back.
 pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
+    if state.here.holds_list
+        && let Some(bytes) = held_list(state, top).await
+    {
+        return Ok(remembering(state, state.source().list_in(&bytes)?));
+    }
+    listing_in_place(state, top).await
+}
+
+/// Reads the stories of a loop from what its list has now.
+pub(super) async fn listing_in_place(state: &State, top: &Path) -> Result<Listing, SourceError> {
     Ok(remembering(state, state.source().list(top).await?))
+}
+
+/// Returns the list of the last checkpoint with what was added to it since; `None` if no commit has it.
+async fn held_list(state: &State, top: &Path) -> Option<Vec<u8>> {
+    let (git, source) = (Git::at_top(top), state.source());
+    let before = git.file_of(state.checkpoint(), &source.path).await.ok()??;
+    let now = source.bytes(top).map_err(|error| error.to_string());
+    let seen = now.as_deref().map_err(String::as_str);
+    Some(source.settle(&before, seen, "", Additions::Stay).bytes)
 }
 
 /// Reads the stories of a loop for display.

@@ -61,6 +61,9 @@ pub struct Here {
     /// True if it is there until a reviewer judges it: its agent promised COMPLETE, and its gates passed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_unreviewed: bool,
+    /// True while attempts beside others may write to the list: only what was judged is done in it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub holds_list: bool,
 }
 
 impl Here {
@@ -87,6 +90,7 @@ impl Here {
             messages: Vec::new(),
             restored: None,
             is_unreviewed: false,
+            holds_list: false,
         }
     }
 }

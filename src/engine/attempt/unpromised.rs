@@ -54,7 +54,9 @@ pub(crate) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Set
 
 /// Tells the user, once in a command, which line an agent that has ended never printed, and how its message ended.
 pub(crate) fn tell_missing_line(open: &Loop<'_>, outcome: &Outcome) {
-    if outcome.is_unsaid()
+    // The run of several stories says it for its sides.
+    if !open.state.here.is_side
+        && outcome.is_unsaid()
         && let Some(report) = &outcome.report
         && report.heard == Heard::Nothing
         && !open.has_told_missing_line.replace(true)
@@ -62,8 +64,9 @@ pub(crate) fn tell_missing_line(open: &Loop<'_>, outcome: &Outcome) {
         let lines = report.message.text.lines().filter(|line| !line.trim().is_empty());
         let lines: Vec<String> = lines.map(|line| format!("\n    {line}")).collect();
         let last = lines[lines.len().saturating_sub(LAST_LINES)..].concat();
+        let end = if last.is_empty() { ", which is empty" } else { ":" };
         open.tell(format!(
-            "a line with <promise>COMPLETE</promise> alone is missing at the end of the agent's final message:{last}"
+            "a line with <promise>COMPLETE</promise> alone is missing at the end of the agent's final message{end}{last}"
         ));
     }
 }

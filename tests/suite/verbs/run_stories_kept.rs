@@ -242,7 +242,7 @@ fn only_the_run_marks_a_story_while_attempts_run() {
         list = list.display()
     ));
     sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0).says(
-        "TODO.md: put back, because attempts run: marks of 1, 2, 3 (kept: git show refs/ralph/todo/replaced/",
+        "TODO.md: put back, because attempts ran since the last checkpoint: marks of 1, 2, 3 (kept: git show refs/ralph/todo/replaced/",
     );
     for story in ["1", "2", "3"] {
         let found = checkpoints(&sandbox);
@@ -271,6 +271,42 @@ fn list_that_an_attempt_replaces_in_the_loops_own_work_tree_is_put_back() {
             .exits(0)
             .says("3 of 3 stories are complete");
         assert_eq!(verdicts(&sandbox).len(), 3, "{act}");
+        require_no_side(&sandbox);
+    }
+}
+
+#[test]
+fn list_that_an_attempt_changed_is_put_back_after_a_kill() {
+    for act in ["cp \"$notes/list\" {}", "rm -f {}", "ln -sf \"$notes/list\" {}"] {
+        let sandbox = Sandbox::with_free_stories(3);
+        let list = sandbox.top.join("TODO.md");
+        let act = act.replace("{}", &format!("'{}'", list.display()));
+        let agent = sandbox.completing(&format!(
+            "test -e \"$notes/went\" || sed 's/\\[ \\]/[x]/' '{list}' >\"$notes/list\"; echo x >work$RALPH_STORY; \
+             if test $RALPH_STORY = 2 && ! test -e \"$notes/went\"; then {act}; touch \"$notes/changed\"; fi; {}",
+            until("went"),
+            list = list.display()
+        ));
+        let running = sandbox.direct(&words("--jobs=3", &[], &agent)).start();
+        wait_until("the list is changed", || sandbox.notes.join("changed").exists());
+        let status = || sandbox.ralph(&["status", "todo", "--json"]).exits(0);
+        assert_eq!(status().json()["stories_done"], 0, "{act}");
+        running.signal(Signal::SIGKILL);
+        drop(running.end());
+        fs::write(sandbox.notes.join("went"), "").unwrap();
+        let status = status().says("TODO.md: put back, because attempts ran");
+        assert_eq!(status.json()["stories_done"], 0, "{act}");
+        // From here on it is the user's.
+        let added = sandbox.read("TODO.md").replace("Story 3", "Another story");
+        sandbox.write("TODO.md", &added);
+        sandbox
+            .ralph(&words("--jobs=3", &[], &agent))
+            .exits(0)
+            .says("3 of 3 stories are complete");
+        let mut made = verdicts(&sandbox);
+        made.retain(|verdict| verdict.ends_with(" complete"));
+        assert_eq!(made.len(), 3, "{act}");
+        assert!(sandbox.read("TODO.md").contains("Another story"), "{act}");
         require_no_side(&sandbox);
     }
 }

@@ -4,23 +4,42 @@ use crate::engine::Loop;
 use crate::error::Error;
 use crate::git::StagedEntry;
 use crate::names::{Oid, typed};
+use crate::protect::StoryList;
 use crate::refs::KeptRef;
 use crate::settings::{ListEdits, Mark};
 use crate::stories::Additions;
 
 /// Holds the list in the loop's own work tree from now on: an attempt may write to it, and only what was judged is done.
 pub fn hold_list(open: &mut Loop<'_>) -> Result<(), Error> {
-    if open.held_list.is_none() {
-        open.held_list = open.site().read_story_list(open.state.source())?;
+    if open.held_list.is_some() {
+        return Ok(());
     }
-    Ok(())
+    open.held_list = open.site().read_story_list(open.state.source())?;
+    open.state.here.holds_list = open.held_list.is_some();
+    open.save()
 }
 
 /// Puts the list back for the last time: no side runs any more.
 pub async fn release_list(open: &mut Loop<'_>) -> Result<(), Error> {
     put_list_back(open).await?;
     open.held_list = None;
-    Ok(())
+    open.state.here.holds_list = false;
+    open.save()
+}
+
+/// Puts back the list that a run held when it was killed.
+pub(crate) async fn release_left_list(open: &mut Loop<'_>) -> Result<(), Error> {
+    if !(open.state.here.holds_list && open.state.is_live()) {
+        return Ok(());
+    }
+    let (site, source) = (open.site(), open.state.source());
+    open.held_list = match list_entry(open).await? {
+        Some(entry) if entry.mode == "120000" => site.read_story_list(source)?,
+        // What is there may be gone, or something else. Its content is read from the checkpoint.
+        Some(_) => Some(StoryList::with(Vec::new(), source)),
+        None => None,
+    };
+    release_list(open).await
 }
 
 /// Puts back what changed in the list since the last checkpoint, but additions. The list as it was is kept.
@@ -50,7 +69,7 @@ pub(super) async fn put_list_back(open: &Loop<'_>) -> Result<(), Error> {
     open.view.drop_all();
     let names: Vec<_> = refs.iter().map(|kept| typed(&kept.name)).collect();
     open.tell(format!(
-        "{list}: put back, because attempts run: {what} (kept: git show {})",
+        "{list}: put back, because attempts ran since the last checkpoint: {what} (kept: git show {})",
         names.join(" ")
     ));
     Ok(())
@@ -101,18 +120,22 @@ pub(crate) async fn with_held_list(open: &Loop<'_>, tree: Oid, story: Option<&st
     {
         bytes = marked;
     }
-    let (repo, list) = (open.repo(), [format!(":(top,literal){}", source.path)]);
     // The file may have become a link, or be gone.
-    let empty = repo.empty_tree().await?;
-    let found = git
-        .changes_among(&empty, open.state.checkpoint_tree(), &list)
-        .await?;
-    let Some(entry) = found.into_iter().find_map(|change| change.is) else {
+    let Some(entry) = list_entry(open).await? else {
         return Ok(tree);
     };
+    let repo = open.repo();
     let oid = repo.store_text(&bytes).await?;
     let entries = [StagedEntry { oid, ..entry }];
     repo.set_entries(&repo.index(), &entries).await?;
     let scratch = open.site().file("merge.index");
     Ok(repo.tree_with(&scratch, &tree, &entries, &[]).await?)
+}
+
+/// Returns the entry of the list in the last checkpoint, if it has one.
+async fn list_entry(open: &Loop<'_>) -> Result<Option<StagedEntry>, Error> {
+    let list = [format!(":(top,literal){}", open.state.source().path)];
+    let (empty, tree) = (open.repo().empty_tree().await?, open.state.checkpoint_tree());
+    let found = open.git().changes_among(&empty, tree, &list).await?;
+    Ok(found.into_iter().find_map(|change| change.is))
 }
