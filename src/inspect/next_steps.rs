@@ -122,9 +122,10 @@ impl Status {
             Phase::Complete => self.steps_when_complete(),
             Phase::Finished => {
                 let over = self.over.as_ref();
-                let commits = over.map(|over| NextStep {
+                let commits = over.and_then(|over| over.commits.as_ref());
+                let commits = commits.map(|commits| NextStep {
                     only_shows: true,
-                    ..types(&over.commits, "to see its commits")
+                    ..types(commits, "to see its commits")
                 });
                 let again = over.and_then(|over| over.again.as_ref());
                 let again = again.map(|again| types(again, "to begin again"));

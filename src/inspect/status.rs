@@ -144,8 +144,8 @@ pub struct Status {
 pub struct Over {
     /// The words about how it was closed, and how far it was.
     pub words: String,
-    /// The command that shows its commits.
-    pub commits: String,
+    /// The command that shows its commits; `None` if `prune` has removed them.
+    pub commits: Option<String>,
     /// The command that begins it again, if a story is open.
     pub again: Option<String>,
     /// The list that this command has to name.
@@ -186,11 +186,14 @@ impl Status {
             let attempts = attempts(&events).unwrap_or_default();
             status.beside.retain(|one| !one.is_among(&attempts));
         }
-        if let Some(over) = &mut status.over
-            && over.again.is_none()
-            && has_new_story(state, &repo.top)
-        {
-            over.again = state.begin_again(over.list.as_deref(), true);
+        if let Some(over) = &mut status.over {
+            if over.again.is_none() && has_new_story(state, &repo.top) {
+                over.again = state.begin_again(over.list.as_deref(), true);
+            }
+            let finished = state.change.ralph_ref("finished");
+            if repo.git.oid_at(&finished).await?.is_none() {
+                over.commits = None;
+            }
         }
         Ok(status)
     }
@@ -261,7 +264,7 @@ impl Status {
             let list = state.source().to_name(&repo.top, state.change.as_str());
             self.over = Some(Over {
                 words: state.end_in_words(),
-                commits: state.show_commits(),
+                commits: Some(state.show_commits()),
                 again: state.begin_again(list.as_deref(), false),
                 list,
             });

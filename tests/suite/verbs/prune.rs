@@ -171,3 +171,20 @@ fn branches_and_work_trees_that_hold_nothing_more_are_named_and_removed() {
         "o\n"
     );
 }
+
+#[test]
+fn status_names_the_commits_of_a_finished_loop_while_they_are_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    let shows = || {
+        sandbox
+            .ralph(&["status", CHANGE])
+            .exits(0)
+            .stdout
+            .contains("git log refs/ralph")
+    };
+    assert!(shows());
+    sandbox.git(&["update-ref", "-d", &format!("refs/ralph/{CHANGE}/finished")]);
+    assert!(!shows());
+}
