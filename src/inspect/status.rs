@@ -69,6 +69,8 @@ pub struct Status {
     pub left_nothing: bool,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
+    /// The ids of the stories that the user asked to be skipped while a process held the loop, which has not skipped them yet.
+    pub asked_to_skip: Vec<String>,
     /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
     pub put_off: Vec<String>,
     /// Number of the messages of the user that no attempt has been shown (`git ralph tell`).
@@ -259,6 +261,7 @@ impl Status {
         }
         let store = Store::new(&repo.common_dir, &state.change);
         self.messages += store.untaken();
+        self.asked_to_skip = store.asked_to_skip().unwrap_or_default();
         if !state.is_live() {
             self.closed = how_closed(repo, state);
             let list = state.source().to_name(&repo.top, state.change.as_str());
@@ -426,6 +429,7 @@ impl Status {
                 .map(|story| story.id.clone())
                 .collect(),
             skipped,
+            asked_to_skip: Vec::new(),
             put_off,
             messages: state.unshown(),
             restored: state.here.restored.clone().filter(|_| !state.here.is_unreviewed),

@@ -46,6 +46,18 @@ impl Store {
             .collect())
     }
 
+    /// Returns the ids of the stories that are asked to be skipped, and that no later request takes back.
+    pub fn asked_to_skip(&self) -> Result<Vec<String>, FileError> {
+        let mut asked: Vec<String> = Vec::new();
+        for SkipRequest { story, is_undone, .. } in self.skip_requests()? {
+            asked.retain(|id| *id != story);
+            if !is_undone {
+                asked.push(story);
+            }
+        }
+        Ok(asked)
+    }
+
     /// Removes a request that was fulfilled.
     pub fn forget_skip(&self, request: &SkipRequest) -> Result<(), FileError> {
         self.forget_left(SKIPS, &request.file)

@@ -137,6 +137,10 @@ fn who_is_at_work(status: &Status, columns: Option<usize>) -> String {
         let words = counted(status.messages, "message", "messages");
         let _ = writeln!(text, "  {words} of yours for the next attempt (git ralph tell)");
     }
+    if !status.asked_to_skip.is_empty() {
+        let stories = status.asked_to_skip.join(", ");
+        let _ = writeln!(text, "  asked to be skipped: {stories} (git ralph skip --undo)");
+    }
     if let Some(session) = status.session.as_ref().and_then(of_session) {
         let _ = writeln!(text, "  {session}");
     }

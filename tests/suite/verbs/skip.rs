@@ -154,6 +154,13 @@ fn other_story_is_skipped_before_the_next_attempt_and_the_request_can_be_taken_b
         .ralph(&["skip", "2", "--undo"])
         .exits(1)
         .says("story 2 is not skipped");
+    let status = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        status.contains("asked to be skipped: 3 (git ralph skip --undo)"),
+        "{status}"
+    );
+    let status = sandbox.ralph(&["status", "add-login", "--json"]).exits(0).json();
+    assert_eq!(status["asked_to_skip"], serde_json::json!(["3"]));
     fs::write(sandbox.notes.join("go"), "").unwrap();
     running
         .end()
