@@ -1,6 +1,6 @@
 //! One attempt: `git ralph next` and `git ralph retry`.
 
-use super::dry_run;
+use super::dry_run::{self, Planned};
 use super::setup::{Console, end_step, resolve, step_settings, tell_fixed, tell_unseen};
 use crate::cli;
 use crate::engine::{self, AttemptOptions, Step, StepEnd, raised_in, refuse_inside_attempt};
@@ -17,7 +17,7 @@ pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) 
         let context = console.context().await?;
         let change = resolve(&context, args.change.as_deref())?;
         let given = (&args.settings, args.agent.as_slice());
-        let shown = dry_run::of_loop(console.screen, context, &change, Some(step), given);
+        let shown = dry_run::of_loop(console.screen, context, &change, Planned::Step(step), given);
         return Box::pin(shown).await;
     }
     let mut open = console.open(args.change.as_deref()).await?;

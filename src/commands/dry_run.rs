@@ -6,16 +6,19 @@ use crate::cli;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_from_head, story_to_do};
 use crate::engine::{
-    Context, Found, StartOptions, Step, agent_of, look, missing_agents, preview, require_step, usual_agent,
+    Context, Found, StartOptions, Step, agent_of, look, missing_agents, preview, raised_by, require_step,
+    require_step_here, usual_agent,
 };
 use crate::error::Error;
+use crate::events::tally::Tally;
 use crate::exit::Exit;
 use crate::git::{RefInfo, Repo};
 use crate::inspect::box_filters::loose;
 use crate::inspect::stories::{ChosenAgent, NextAttempt, Preview, Stories};
 use crate::inspect::wrong_values::wrong_values;
 use crate::names::Change;
-use crate::settings::{BoxMode, Options};
+use crate::settings::{BoxMode, OnFailure, Options, Settings};
+use crate::state::{Phase, State, Store};
 use crate::ui::{self, Screen};
 
 /// Shows the loop that would be begun. Returns false if there is one already.
@@ -39,29 +42,48 @@ pub(super) async fn of_new_loop(
     Ok(true)
 }
 
-/// Shows the attempt that `step` would make in a loop; that of a run if it is `None`.
+/// The command whose attempt is shown.
+pub(super) enum Planned {
+    /// `next` or `retry`.
+    Step(Step),
+    /// `run`, with its `--on-failure`.
+    Run(Option<OnFailure>),
+}
+
+/// Shows the attempt that a command would make in a loop.
 pub(super) async fn of_loop(
     screen: Screen,
     context: Context<'_>,
     change: &Change,
-    step: Option<Step>,
+    planned: Planned,
     (typed, agent): (&cli::Settings, &[OsString]),
 ) -> Result<Exit, Error> {
-    let (context, state) = look(context, change).await?;
+    let (context, mut state) = look(context, change).await?;
     if !state.is_live() {
         return Err(StepRefusal::of_end(&state).into());
     }
     let mut settings = state.settings_in(&context.configuration);
     Options::from(typed).apply(&mut settings);
     let listing = listing_from_head(&state, &context.head, &context.repo).await?;
-    if let Some(step) = step {
-        require_step(&state, step)?;
-    }
+    require_step_here(&context, &state).await?;
+    let stops = match planned {
+        Planned::Step(step) => {
+            require_step(&state, step)?;
+            None
+        }
+        Planned::Run(on_failure) => {
+            settings.on_failure = on_failure.unwrap_or(settings.on_failure);
+            give_way(&mut state, &settings).err()
+        }
+    };
+    let events = Store::new(&context.repo.common_dir, change).file("events.jsonl");
+    let cost = Tally::read(&events).map_or(0.0, |tally| tally.cost);
+    let limited = raised_by(&state, cost, &settings);
     let story = story_to_do(&state, &listing)?;
     let given = agent;
     let agent = usual_agent(&state, &story, given, &settings, &context.repo.top);
     let preview = Preview {
-        next: Some(NextAttempt {
+        next: (stops.is_none() && limited.is_none()).then(|| NextAttempt {
             failures: state.failures_of(&story.id),
             story: story.id,
             title: story.title,
@@ -70,8 +92,38 @@ pub(super) async fn of_loop(
         agent: agent.map(ChosenAgent::of),
         settings,
     };
-    show(screen, &preview, given, &context.repo).await;
-    Ok(Exit::Done)
+    if !(screen.json && stops.is_some()) {
+        show(screen, &preview, given, &context.repo).await;
+    }
+    match (stops, limited) {
+        (Some(refusal), _) => Err(refusal),
+        (None, Some(option)) => {
+            screen.say(&format!("stops at a limit, without {option}\n"));
+            Ok(Exit::Limit)
+        }
+        (None, None) => Ok(Exit::Done),
+    }
+}
+
+/// Puts a story without retries left off or skips it, as a run would; refuses it where the run would stop.
+fn give_way(state: &mut State, settings: &Settings) -> Result<(), Error> {
+    let progress = &mut state.common.progress;
+    // During an attempt nothing is counted.
+    let _ = progress.limit(settings.max_retries);
+    let spent = progress.current().filter(|_| progress.phase == Phase::Exhausted);
+    let Some(id) = spent.map(|story| story.id.clone()) else {
+        return Ok(());
+    };
+    let given = match settings.on_failure {
+        OnFailure::Skip => progress.skip(&id).is_ok(),
+        OnFailure::Later => progress.put_off().is_ok(),
+        OnFailure::Stop | OnFailure::Finish => false,
+    };
+    if given {
+        Ok(())
+    } else {
+        require_step(state, Step::Retry)
+    }
 }
 
 async fn show(screen: Screen, preview: &Preview, given: &[OsString], repo: &Repo) {

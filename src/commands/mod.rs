@@ -279,7 +279,7 @@ pub async fn run(cli: Cli) -> Exit {
         Command::Stop(Verb(args)) => stop::run(&Console::new(screen), args).await,
         Command::Status(Verb(args)) => Box::pin(status::run(&Console::new(screen), args)).await,
         Command::Stories(Verb(args)) => Box::pin(stories::run(&Console::new(screen), args)).await,
-        Command::Prompt(Verb(args)) => prompt::run(&Console::new(screen), args).await,
+        Command::Prompt(Verb(args)) => Box::pin(prompt::run(&Console::new(screen), args)).await,
         Command::Log(Verb(args)) => Box::pin(log::run(&Console::new(screen), args)).await,
         Command::Report(Verb(args)) => Box::pin(report::run(&Console::new(screen), args)).await,
         Command::Complete(Verb(args)) => {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::report_of::report_of;
 use crate::engine::Context;
+use crate::engine::stories::listing_at;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::fs::{Below, Durability};
@@ -11,7 +12,7 @@ use crate::git::{Repo, Temporary, temporary_in};
 use crate::names::{Change, counted};
 use crate::remote::queue::{Entry, entry_of};
 use crate::remote::{Server, There, Watch};
-use crate::report::{Outcome, OutcomeKind, Report, Wanted, list_at_checkpoint, of_loop};
+use crate::report::{Outcome, OutcomeKind, Report, Wanted, of_loop};
 use crate::state::Store;
 use crate::ui::Screen;
 use crate::ui::report::Progress;
@@ -75,7 +76,7 @@ async fn one(
     let files = Files::new(repo, &entry.change, &portable.events)?;
     let mut show = |done, total| progress.differences(done, total);
     // No work tree has a later one.
-    let listing = list_at_checkpoint(&repo.git, &portable.state).await;
+    let listing = listing_at(&repo.git, &portable.state, portable.state.checkpoint()).await;
     let mut report = of_loop(&files.repo, &portable.state, listing.as_ref(), &wanted, &mut show).await?;
     if let Some(mut outcome) = outcome_of(server.name(), &entry) {
         wanted.redaction.apply(&mut outcome.text);

@@ -2,7 +2,7 @@
 
 use super::beside::Part;
 use super::choose::by_flag;
-use super::dry_run;
+use super::dry_run::{self, Planned};
 use super::job_page::summarise;
 use super::pick::change_to_run;
 use super::run_end::{RunEnd, Turn, retry_once};
@@ -359,7 +359,14 @@ async fn show(
 ) -> Result<(), Error> {
     if goes_on(&context, change) {
         let given = (&args.settings, args.agent.as_slice());
-        Box::pin(dry_run::of_loop(screen, context, change, None, given)).await?;
+        Box::pin(dry_run::of_loop(
+            screen,
+            context,
+            change,
+            Planned::Run(args.on_failure),
+            given,
+        ))
+        .await?;
     } else {
         dry_run::of_new_loop(screen, &context, change, options, None).await?;
     }

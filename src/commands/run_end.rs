@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::summary::Summary;
 use crate::settings::{FinishChoice, OnFailure, Settings};
+use crate::state::Phase;
 use crate::ui::choice::Choice;
 use crate::ui::{self, Screen};
 
@@ -65,10 +66,13 @@ impl RunEnd {
         given: Option<Finish>,
         step: &AttemptOptions,
     ) -> Result<Turn, Error> {
-        let summary = Summary {
+        let mut summary = Summary {
             run: Some(self.took),
             ..Summary::of(open).await?
         };
+        if matches!(self.stopped, Stopped::Skipped(_)) && summary.status.phase == Phase::Ready {
+            summary.status.problem = Some("what is left waits for skipped stories".to_owned());
+        }
         let at_its_end = !matches!(
             self.stopped,
             Stopped::Limit(_) | Stopped::Asked | Stopped::Signal(_)

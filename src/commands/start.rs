@@ -115,8 +115,11 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         );
     }
     if !console.json {
-        let mut status = Status::of(&open.state, &open.repo().top).await;
-        status.add_attempts(&open.state, &open.tally()?);
+        let status = if already {
+            Status::seen_from(&open.context, &open.state).await?
+        } else {
+            Status::of(&open.state, &open.repo().top).await
+        };
         let is_told = !already && !console.quiet && io::stdout().is_terminal();
         console.answer(&if is_told {
             ui::summary::next(&status.next_steps(Driver::Steps))

@@ -67,7 +67,7 @@ use context::describe;
 pub use context::{Context, refuse_inside_attempt, refuse_side, refuse_word_of_attempt};
 pub use messages::{note_prompted, take_between as take_messages};
 pub use numbers::range_of;
-pub use open_loop::{Loop, require_step};
+pub use open_loop::{Loop, require_step, require_step_here};
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
 pub use position::require_place;
 pub use progress::Step;

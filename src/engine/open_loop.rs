@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::Context;
 use super::lifecycle_hooks::table::Hook;
 use super::own_output;
-use super::position::{self, Position, View};
+use super::position::{self, Position, View, refuse_operation};
 use super::progress::Refusal;
 use super::story_source::take_commands;
 use crate::engine::Step;
@@ -354,6 +354,28 @@ impl<'o> Loop<'o> {
         self.read_position().await
     }
 
+    /// Refuses a step that needs the loop's own list while another branch is checked out, which has another list, or none.
+    /// Asks git only where that is not known to be right.
+    pub async fn require_place(&self) -> Result<(), Error> {
+        let place = self.state.loop_head().branch;
+        let is_there = |head: Head| head.branch == place;
+        if !self.state.is_live() || self.view.head().is_some_and(is_there) {
+            return Ok(());
+        }
+        self.require_on_branch().await.map(drop)
+    }
+
+    /// Returns the position of HEAD and the branch, if HEAD is where the loop needs it. An operation of git's that took it away
+    /// is named.
+    pub(crate) async fn require_on_branch(&self) -> Result<Position, Error> {
+        let position = self.position().await?;
+        if let Err(away) = position.require_on_branch(&self.state) {
+            refuse_operation(self.repo()).await?;
+            return Err(away);
+        }
+        Ok(position)
+    }
+
     async fn read_position(&self) -> Result<Position, Error> {
         let (refs, head) = self.context.repo.ref_values_and_head().await?;
         let position = Position::new(head.clone(), &self.state, |name| {
@@ -429,13 +451,11 @@ impl<'o> Loop<'o> {
 
     /// Refuses to work on the files of another work tree.
     pub(super) fn require_own_work_tree(&self) -> Result<(), Error> {
-        if self.state.work_tree() == self.context.repo.top || !self.state.is_live() {
-            return Ok(());
+        if self.state.is_live() {
+            require_work_tree(&self.state, self.repo())
+        } else {
+            Ok(())
         }
-        refuse(OpenRefusal::OtherWorkTree {
-            change: self.change().to_string(),
-            path: self.state.here.worktree.to_string(),
-        })
     }
 }
 
@@ -490,6 +510,28 @@ fn refusal_of(state: &State, refusal: Refusal) -> Error {
         }
         Refusal::Running | Refusal::NotRunning => StepRefusal::WrongPhase(change).into(),
     }
+}
+
+/// Refuses a step in another work tree than that of the loop.
+fn require_work_tree(state: &State, repo: &Repo) -> Result<(), Error> {
+    if state.work_tree() == repo.top {
+        return Ok(());
+    }
+    refuse(OpenRefusal::OtherWorkTree {
+        change: state.change.to_string(),
+        path: state.here.worktree.to_string(),
+    })
+}
+
+/// Refuses a step that a loop may not begin in this work tree, where HEAD is now.
+pub async fn require_step_here(context: &Context<'_>, state: &State) -> Result<(), Error> {
+    let (repo, head) = (&context.repo, &context.head);
+    if state.has_own_work_tree() {
+        return Ok(());
+    }
+    require_work_tree(state, repo)?;
+    refuse_operation(repo).await?;
+    position::require_place(&repo.git, state, head).await
 }
 
 /// Refuses a step that a loop may not begin now.

@@ -13,7 +13,7 @@ refusals! {
 /// The reason why a step cannot work on the present repository.
 #[derive(Debug, thiserror::Error)]
 pub enum RepositoryRefusal {
-    #[error("a {0} is in progress here")]
+    #[error("{} in progress here", with_article(.0))]
     OperationInProgress(String)
         => |(what)| match what.as_str() {
             "bisect" => hint("git bisect reset"),
@@ -119,5 +119,14 @@ impl From<UncleanSubmodule> for RepositoryRefusal {
             None => Self::DirtySubmodule(path),
             Some(words) => Self::UnreadableSubmodule(path, words),
         }
+    }
+}
+
+/// Returns the name of an operation as the beginning of a sentence about it.
+fn with_article(operation: &str) -> String {
+    match operation {
+        // Git's own words.
+        "am" => "an am session is".to_owned(),
+        _ => format!("a {operation} is"),
     }
 }

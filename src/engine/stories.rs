@@ -12,7 +12,7 @@ use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::git::{Git, Head, Repo};
-use crate::names::{Change, typed};
+use crate::names::{Change, Oid, typed};
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, Ending, Listed, Phase, Progress, State, Store};
 use crate::stories::{
@@ -109,13 +109,29 @@ async fn held_list(state: &State, top: &Path) -> Option<Vec<u8>> {
     Some(source.settle(&before, seen, "", Additions::Stay).bytes)
 }
 
-/// Reads the stories of a loop for display.
+/// Reads the stories of a loop for display: those on its branch, if HEAD is elsewhere.
 pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Result<Listing, Error> {
+    if !state.is_place(head)
+        && let Some(tip) = repo.git.oid_at(&state.tip_ref()).await?
+        && let Some(listing) = listing_at(&repo.git, state, &tip).await
+    {
+        return Ok(listing);
+    }
     let listing = listing_of(state, &repo.top).await;
     if listing.is_err() {
         require_place(&repo.git, state, head).await?;
     }
     Ok(listing?)
+}
+
+/// Reads the stories of a loop from the list that this commit has; `None` if it has none.
+pub async fn listing_at(git: &Git, state: &State, commit: &Oid) -> Option<Listing> {
+    let source = state.source();
+    if source.is_by_command() || Path::new(&source.path).is_absolute() {
+        return None;
+    }
+    let bytes = git.file_of(commit, &source.path).await.ok()??;
+    Some(remembering(state, source.list_in(&bytes).ok()?))
 }
 
 /// Adds the stories to the listing that the loop itself remembers as done.
@@ -245,14 +261,11 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
         note_open(&mut open.state, &listing)?;
         return Ok(listing);
     }
+    open.require_place().await?;
     follow_source(open);
     let watch = watch::begin(open, Who::Tracker).await?;
     let listing = listing_of(&open.state, &open.repo().top).await;
     watch::end(open, watch).await?;
-    if listing.is_err() {
-        // Another branch may have another list, or none.
-        open.position().await?.require_on_branch(&open.state)?;
-    }
     let listing = listing?;
     note_open(&mut open.state, &listing)?;
     Ok(listing)

@@ -56,7 +56,7 @@ pub(super) async fn require_marks(
     forget_marked(&mut open.state, &listing);
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {
         // A command may change files, which belong to the branch.
-        open.position().await?.require_on_branch(&open.state)?;
+        open.require_on_branch().await?;
         let listed = tell_again(open, &listing).await?;
         open.view.drop_all();
         listing = stories::read_list(open).await?;

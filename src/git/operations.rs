@@ -9,6 +9,7 @@ use crate::names::Oid;
 const MARKERS: &[(&str, &str)] = &[
     ("MERGE_HEAD", "merge"),
     ("rebase-merge", "rebase"),
+    ("rebase-apply/applying", "am"),
     ("rebase-apply", "rebase"),
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
@@ -44,6 +45,10 @@ pub async fn operations_in_progress(repo: &Repo) -> Result<Vec<&'static str>, Gi
         }
     }
     found.dedup();
+    // Both use the same directory.
+    if found.contains(&"am") {
+        found.retain(|name| *name != "rebase");
+    }
     Ok(found)
 }
 

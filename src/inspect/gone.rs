@@ -2,7 +2,7 @@
 
 use crate::engine::position::checkpoint_gone;
 use crate::engine::work_stashed;
-use crate::git::{Head, Repo};
+use crate::git::{Head, Repo, operations_in_progress};
 use crate::state::{Phase, State};
 
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
@@ -31,4 +31,12 @@ pub(super) async fn work_gone(
     let away = work_stashed(repo, state, head).await.ok()??;
     let pop = ("git stash pop".to_owned(), "to have the loop's work again");
     Some((away.to_string(), Some(pop)))
+}
+
+/// Returns the operation of git's that is in progress in the loop's work tree, unless it is of an attempt.
+pub(super) async fn operation_in(repo: &Repo, state: &State) -> Option<&'static str> {
+    if !state.is_live() || state.phase() == Phase::Running || state.intent.is_some() {
+        return None;
+    }
+    operations_in_progress(repo).await.ok()?.first().copied()
 }

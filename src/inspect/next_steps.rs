@@ -66,6 +66,9 @@ impl Status {
     /// Returns the commands to type in the loop's own work tree.
     fn steps_there(&self, driver: Driver) -> Vec<NextStep> {
         let change = &typed(&self.change);
+        if self.operation.is_some() {
+            return vec![types("git status", "to see how to end it")];
+        }
         if let Some((command, purpose)) = &self.way_back
             && self.running.is_none()
         {
@@ -107,7 +110,15 @@ impl Status {
         }
         match self.phase {
             Phase::Ready if self.problem.is_some() => {
-                vec![does(&format!("stories {change}"), "to see the list")]
+                let list = does(&format!("stories {change}"), "to see the list");
+                let skipped = self.skipped.first().map(|id| {
+                    let again = format!("skip --undo {change} {}", typed(id));
+                    [
+                        does(&again, "to take up a skipped story again"),
+                        does(&format!("finish {change}"), "to close the loop"),
+                    ]
+                });
+                [list].into_iter().chain(skipped.into_iter().flatten()).collect()
             }
             Phase::Ready => self.steps_when_ready(driver),
             // Another process works on it.
@@ -171,10 +182,12 @@ impl Status {
         self.diff().into_iter().chain(others).chain(steps).collect()
     }
 
-    /// Returns whether another story than the current one is open, and none was put off.
+    /// Returns whether another story than the current one is open, and none was put off, nor this one before.
     fn has_others(&self) -> bool {
         let done = self.stories_done.unwrap_or(0) + self.skipped.len() + 1;
-        self.put_off.is_empty() && self.stories_total.is_some_and(|total| total > done)
+        let current = self.current.as_ref().map(|story| &story.id);
+        let is_first = current.is_none_or(|id| !self.tried_again.contains(id));
+        self.put_off.is_empty() && is_first && self.stories_total.is_some_and(|total| total > done)
     }
 
     fn steps_when_complete(&self) -> Vec<NextStep> {

@@ -7,10 +7,11 @@ use serde::Serialize;
 use super::at_work::{Asked, GateAtWork, RunningAttempt, Waiting};
 use super::beside::Beside;
 use super::ending::how_closed;
-use super::gone::work_gone;
+use super::gone::{operation_in, work_gone};
 use super::session::SessionStatus;
 use crate::engine::list_growth::has_new_story;
 use crate::engine::position::branch_gone;
+use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, go_to_own_refused, raised_by};
@@ -73,6 +74,9 @@ pub struct Status {
     pub asked_to_skip: Vec<String>,
     /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
     pub put_off: Vec<String>,
+    /// The ids of the stories that were put off and have been tried again.
+    #[serde(skip)]
+    pub tried_again: Vec<String>,
     /// Number of the messages of the user that no attempt has been shown (`git ralph tell`).
     pub messages: usize,
     /// The attempt whose work `git ralph restore` restored, as story@number; null if there is none.
@@ -130,6 +134,9 @@ pub struct Status {
     /// The step that was cut off; `None` if none was.
     #[serde(skip)]
     pub cut_off: Option<&'static str>,
+    /// The operation of git's that is in progress in the loop's work tree, while no attempt runs.
+    #[serde(skip)]
+    pub operation: Option<&'static str>,
     /// True if `finish` or `abort` was cut off, and the same command completes it.
     #[serde(skip)]
     pub is_closing: bool,
@@ -306,6 +313,19 @@ impl Status {
             let own = state.loop_head();
             head.branch == own.branch && (own.branch.is_some() || head.oid.is_some())
         };
+        let operation = operation_in(repo, state).await;
+        if let Some(operation) = operation {
+            let status = if is_there(head) {
+                Self::of(state, top).await
+            } else {
+                Self::from_listing(state, None, None)
+            };
+            return Ok(Self {
+                problem: Some(RepositoryRefusal::OperationInProgress(operation.to_owned()).to_string()),
+                operation: Some(operation),
+                ..status
+            });
+        }
         if is_there(head)
             && let Some((problem, way_back)) = work_gone(repo, head, state).await
         {
@@ -431,6 +451,10 @@ impl Status {
             skipped,
             asked_to_skip: Vec::new(),
             put_off,
+            tried_again: {
+                let tried = progress.put_off.iter().filter(|other| other.is_over);
+                tried.map(|other| other.story.id.clone()).collect()
+            },
             messages: state.unshown(),
             restored: state.here.restored.clone().filter(|_| !state.here.is_unreviewed),
             unreviewed: state.unreviewed().map(str::to_owned),
@@ -443,6 +467,7 @@ impl Status {
             without_promise: None,
             by_word: None,
             session: SessionStatus::of(state),
+            operation: None,
             closed: None,
             running: None,
             beside: Vec::new(),

@@ -31,7 +31,7 @@ use crate::state::{Phase, Verdict};
 pub use asked::Asked;
 pub use by_agent::AgentTotals;
 pub use changes::Diffs;
-pub use of_loop::{list_at_checkpoint, of_loop};
+pub use of_loop::of_loop;
 pub use outcome::{Outcome, OutcomeKind, first_line};
 pub use redact::Redaction;
 pub use wanted::Wanted;

@@ -1,16 +1,15 @@
 //! Makes a report from the events, the state, the story list and git.
 
-use std::path::Path;
-
 use jiff::Timestamp;
 
 use super::history::{self, story_of};
 use super::links::Links;
 use super::outcome::Outcome;
 use super::{Report, StoryReport, StoryState, Totals, VERSION, Wanted, asked, by_agent, changes, output};
+use crate::engine::stories::listing_at;
 use crate::error::Error;
 use crate::events::log::read_events;
-use crate::git::{Git, Repo};
+use crate::git::Repo;
 use crate::inspect::status::Status;
 use crate::state::{State, Store};
 use crate::stories::Listing;
@@ -27,7 +26,7 @@ pub async fn of_loop(
     let store = Store::new(&repo.common_dir, &state.change);
     let events = read_events(&store.file("events.jsonl"))?;
     let then = match listing {
-        None => list_at_checkpoint(&repo.git, state).await,
+        None => listing_at(&repo.git, state, state.checkpoint()).await,
         Some(_) => None,
     };
     let version = repo.git.version().await.ok().flatten();
@@ -112,16 +111,6 @@ pub async fn of_loop(
     output::add(&mut report, &store, wanted.logs);
     wanted.redaction.redact(&mut report);
     Ok(report)
-}
-
-/// Reads the story list in the latest checkpoint; `None` if it is not there, or is no list.
-pub async fn list_at_checkpoint(git: &Git, state: &State) -> Option<Listing> {
-    let source = state.source();
-    if source.is_by_command() || Path::new(&source.path).is_absolute() {
-        return None;
-    }
-    let bytes = git.file_of(state.checkpoint(), &source.path).await.ok()??;
-    source.list_in(&bytes).ok()
 }
 
 /// Returns the attempts that run now, by story and number.

@@ -13,6 +13,7 @@ pub async fn drive(
     options: &AttemptOptions,
     tenure: Option<&Tenure>,
 ) -> Result<Stopped, Error> {
+    open.require_place().await?;
     let mut driver = Driver::new(open, options)?;
     loop {
         if let Some(tenure) = tenure {

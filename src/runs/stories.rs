@@ -77,6 +77,7 @@ pub async fn abreast(
     typed: &[OsString],
 ) -> Result<Stopped, Error> {
     let _under_way = UnderWay::begin();
+    open.require_place().await?;
     let mut run = Abreast {
         command,
         options: options.clone(),

@@ -41,9 +41,9 @@ pub(super) async fn abort_in_place(open: &mut Loop<'_>) -> Result<(), Error> {
 /// Does the same, and returns the events.
 pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error> {
     open.require_live()?;
+    refuse_operation(open.repo()).await?;
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    refuse_operation(open.repo()).await?;
     if original_now(open.repo(), &open.state).await? != open.state.common.original_head {
         return refuse(FinishRefusal::OriginalMoved {
             change: open.change().to_string(),

@@ -137,9 +137,9 @@ pub async fn can_clean_up(open: &Loop<'_>) -> Result<(), Error> {
 
 /// Makes the plan of `finish --cleanup`; the tree is known that the working index was read from, if it was.
 async fn cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Known), Error> {
+    refuse_operation(open.repo()).await?;
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    refuse_operation(open.repo()).await?;
     let original = original_now(open.repo(), &open.state).await?;
     let mut known = Known::fresh();
     let (finished, merged) = match (open.state.common.original_head.clone(), original.clone()) {

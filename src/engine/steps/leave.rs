@@ -66,9 +66,9 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
 
 /// Makes the plan; everything that can fail comes before it.
 pub(super) async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<EndPlan, Error> {
+    refuse_operation(open.repo()).await?;
     let position = open.position().await?;
     let tip = position.require_tip(&open.state)?;
-    refuse_operation(open.repo()).await?;
     let ours = work_tree_now(open).await?;
     submodules::share(open, open.state.checkpoint_tree(), &ours).await?;
     let finished = final_state(open, &tip, &ours, FINAL).await?;

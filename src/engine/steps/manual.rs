@@ -68,7 +68,7 @@ async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
 async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<Begun, Error> {
     open.require_live()?;
     users_head::follow(open).await?;
-    open.position().await?.require_on_branch(&open.state)?;
+    open.require_on_branch().await?;
     forget_record(open)?;
     let chosen = attempt::choose_story(open, Step::Manual, settings).await?;
     attempt::refuse_other(&open.state, &chosen.1.id)?;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::engine::open_loop::advance;
+use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::stories::{read_list, remembering};
 use crate::engine::story_refusal::StoryRefusal;
@@ -35,8 +36,8 @@ pub async fn redo(
 ) -> Result<(), Error> {
     refuse_inside_attempt()?;
     open.require_live()?;
-    let position = open.position().await?;
-    position.require_on_branch(&open.state)?;
+    refuse_operation(open.repo()).await?;
+    let position = open.require_on_branch().await?;
     let completed = open.state.progress().completed.clone();
     let made = since(open, &completed, story).await?;
     let mut later: Vec<String> = made.iter().skip(1).map(|(done, _)| done.id.clone()).collect();

@@ -50,8 +50,7 @@ pub async fn restore(
     if !open.state.is_live() {
         return Err(over(open, story, attempt).await?);
     }
-    let position = open.position().await?;
-    position.require_on_branch(&open.state)?;
+    open.require_on_branch().await?;
     if !open.is_at_checkpoint().await? {
         return Err(RepositoryRefusal::NotAtCheckpoint(open.change().to_string()).into());
     }

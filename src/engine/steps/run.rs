@@ -152,6 +152,9 @@ impl Driver {
                 Self::take_up(open).await
             }
             Err(Error::Story(StoryRefusal::NothingLeft { .. })) => Ok(Some(Self::complete(open).await?)),
+            Err(Error::Story(StoryRefusal::Blocked(waits))) => {
+                Self::wait_for_skipped(open, waits).await.map(Some)
+            }
             // The list was changed meanwhile, so that another story comes first.
             Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => Ok(None),
             Err(error) => Err(error),
@@ -189,6 +192,20 @@ impl Driver {
             open.emit(transition::given_up(open, id));
         }
         Ok(Some(Stopped::RetriesSpent))
+    }
+
+    /// Stops a loop in which all stories left wait for others, some of which failed and were skipped.
+    async fn wait_for_skipped(open: &Loop<'_>, waits: Vec<String>) -> Result<Stopped, Error> {
+        let listing = listing_of(&open.state, &open.repo().top).await?;
+        let blocked = StoryRefusal::Blocked(waits);
+        match skipped(open, &listing)? {
+            Stopped::Skipped(failed) => {
+                open.save()?;
+                open.tell(blocked.to_string());
+                Ok(Stopped::Skipped(failed))
+            }
+            _ => Err(blocked.into()),
+        }
     }
 
     /// Ends a loop without a story left.

@@ -17,8 +17,7 @@ use crate::state::{Intent, RestorePlan};
 pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<(), Error> {
     refuse_inside_attempt()?;
     open.require_live()?;
-    let position = open.position().await?;
-    position.require_on_branch(&open.state)?;
+    open.require_on_branch().await?;
     follow_source(open);
     let (change, repo) = (open.change().clone(), open.repo());
     let word = attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}"));

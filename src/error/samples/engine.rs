@@ -110,6 +110,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
 pub(super) fn repository() -> Vec<RepositoryRefusal> {
     vec![
         RepositoryRefusal::OperationInProgress("merge".to_owned()),
+        RepositoryRefusal::OperationInProgress("am".to_owned()),
         RepositoryRefusal::OperationInProgress("bisect".to_owned()),
         RepositoryRefusal::OperationInProgress("cherry-pick or revert".to_owned()),
         RepositoryRefusal::DirtySubmodule("lib".to_owned()),

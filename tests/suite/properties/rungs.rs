@@ -125,6 +125,6 @@ fn retries_climb_the_rungs_and_a_missing_one_is_told_before() {
         .says("warning: ralph.retryAgent: cannot find the agent 'no-such-agent'")
         .says("unknown agent cluade in ralph.agent.cluade; did you mean ralph.agent.claude?");
     let typed = ["run", CHANGE, "--dry-run", "--", "true"];
-    let typed = sandbox.ralph(&typed).exits(0).stderr;
+    let typed = sandbox.ralph(&typed).exits(4).stderr;
     assert!(!typed.contains("no-such-agent"), "{typed}");
 }

@@ -80,3 +80,24 @@ fn run_shows_the_checks_that_decide_about_a_story() {
     sandbox.configure("ralph.noSignal", "retry");
     judges("without a promise", false);
 }
+
+#[test]
+fn run_without_retries_left_shows_what_it_would_do() {
+    let sandbox = Sandbox::started();
+    let agent = sandbox.failing("echo x >x");
+    sandbox.ralph(&["next", "--max-retries=0", "--", &agent]).exits(4);
+    let dry = |options: &[&str]| sandbox.ralph(&[&["run", "--dry-run", "--max-retries=0"], options].concat());
+    dry(&[]).exits(4).says("story 1 failed and has no retries left");
+    for later in ["skip", "later"] {
+        let shown = dry(&["--on-failure", later]).exits(0).stdout;
+        assert!(shown.contains("next attempt: story 2."), "{shown}");
+    }
+    let more = sandbox
+        .ralph(&["run", "--dry-run", "--max-retries=1"])
+        .exits(0)
+        .stdout;
+    assert!(
+        more.contains("next attempt: story 1. Database (retry 1 of 1)"),
+        "{more}"
+    );
+}

@@ -34,6 +34,7 @@ mod revert;
 mod review;
 mod run;
 mod run_any;
+mod run_away;
 mod run_jobs;
 mod run_later;
 mod run_remote;

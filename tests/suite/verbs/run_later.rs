@@ -136,3 +136,73 @@ fn a_story_that_is_put_off_is_listed_as_failed_and_next_names_run() {
         .exits(0);
     assert_eq!(sandbox.status()["phase"], "complete");
 }
+
+#[test]
+fn run_does_not_offer_to_put_off_a_story_once_more() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "TODO.md",
+        "- [ ] 1. One\n- [ ] 2. Two (after 1)\n- [ ] 3. Three\n",
+    );
+    let agent = sandbox.agent(
+        "echo $RALPH_STORY >>\"$notes/log\"; echo x >x$RALPH_STORY; test $RALPH_STORY = 1 && failed no || complete",
+    );
+    let run = |later: &str| {
+        let options = ["--stories=TODO.md", "--max-retries=0", later, "--", &agent];
+        sandbox.ralph(&[&["run", "todo"], &options[..]].concat())
+    };
+    let hint = "git ralph run todo --on-failure later";
+    run("--on-failure=stop").exits(4).says(hint);
+    let ended = run("--on-failure=later").exits(4);
+    assert_eq!(sandbox.noted("log"), "1\n3\n1\n");
+    assert!(!ended.stderr.contains(hint), "{}", ended.stderr);
+}
+
+#[test]
+fn stories_that_wait_for_a_skipped_failure_end_a_run_with_4() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "TODO.md",
+        "- [ ] 1. One\n- [ ] 2. Two (after 1)\n- [ ] 3. Three\n",
+    );
+    let agent = sandbox.agent("echo x >x$RALPH_STORY; test $RALPH_STORY = 1 && failed no || complete");
+    let run = [
+        "run",
+        "todo",
+        "--stories=TODO.md",
+        "--max-retries=0",
+        "--on-failure=skip",
+        "--",
+        &agent,
+    ];
+    for _ in 0..2 {
+        sandbox
+            .ralph(&run)
+            .exits(4)
+            .says("every remaining story waits for another: 2 waits for 1")
+            .says("(use \"git ralph skip --undo todo 1\" to take up a skipped story again)");
+    }
+    let many = [
+        &[
+            "run",
+            "todo",
+            CHANGE,
+            "--on-failure=skip",
+            "--max-retries=0",
+            "--keep",
+            "--",
+        ],
+        &[&*sandbox.completing("echo x >x$RALPH_STORY")] as &[&str],
+    ];
+    sandbox.ralph(&many.concat()).exits(4);
+    assert_eq!(sandbox.status()["closed"], "keep");
+    // Without a failure, nobody but the user can let it go on.
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] 1. One\n- [ ] 2. Two (after 1)\n");
+    sandbox.ralph(&["start", "todo", "--stories=TODO.md"]).exits(0);
+    sandbox.ralph(&["skip", "todo", "1"]).exits(0);
+    sandbox
+        .ralph(&["run", "todo", "--", &agent])
+        .exits(7)
+        .says("every remaining story waits for another: 2 waits for 1");
+}

@@ -171,7 +171,7 @@ fn story_that_waits_for_a_skipped_one_stops_no_other() {
             &["--max-retries=0", "--on-failure=skip"],
             &agent,
         ))
-        .exits(7)
+        .exits(4)
         .says("2 waits for 1");
     assert_eq!(checkpoints(&sandbox), ["checkpoint: 3"]);
 }

@@ -42,7 +42,7 @@ pub(super) async fn take_up(
         return Ok(None);
     };
     users_head::follow(open).await?;
-    open.position().await?.require_on_branch(&open.state)?;
+    open.require_on_branch().await?;
     let chosen = match choose_story(open, step, settings).await {
         Err(Error::Story(StoryRefusal::NothingLeft { .. })) => return Err(refusal(&open.state, attempt)),
         chosen => chosen?,
