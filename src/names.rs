@@ -63,6 +63,8 @@ impl Change {
             .is_some_and(|end| end.eq_ignore_ascii_case("toml"))
         {
             Some("it ends in '.toml'")
+        } else if name.contains('%') {
+            Some("it has a '%'")
         } else if name == "@" || ref_component(name) != name {
             Some("git does not allow it in a branch name")
         } else {

@@ -259,11 +259,11 @@ async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), E
 }
 
 /// Puts back the tree that was judged when git-ralph died. What a user has written since into a work tree that was judged
-/// by `complete` stays, unless other tests are in it.
-async fn put_judged_back(open: &Loop<'_>) -> Result<(), Error> {
+/// by `complete` stays, unless other tests are in it. Returns whether files differ from that tree now.
+async fn put_judged_back(open: &Loop<'_>) -> Result<bool, Error> {
     open.site().put_half_written_away().await?;
     let Some(record) = judged::record(open) else {
-        return judged::release(open).await;
+        return judged::release(open).await.map(|()| false);
     };
     let is_users = open.state.is_by_hand();
     // The work of an agent that is judged again is put back as after its attempt.
@@ -275,25 +275,27 @@ async fn put_judged_back(open: &Loop<'_>) -> Result<(), Error> {
     open.tell("git-ralph was cut off while gates or a reviewer ran; the judged work is back");
     // An attempt is undone from here, and its ref keeps the tree.
     if is_users {
-        judged::forget(open).await
-    } else {
-        Ok(())
+        judged::forget(open).await?;
     }
+    Ok(false)
 }
 
-/// Keeps the tree that was judged when git-ralph died, if the work tree differs from it.
-async fn keep_judged(open: &Loop<'_>) -> Result<(), Error> {
+/// Keeps the tree that was judged when git-ralph died, if the work tree differs from it; returns whether it does.
+async fn keep_judged(open: &Loop<'_>) -> Result<bool, Error> {
     let Some(record) = judged::record(open) else {
-        return judged::release(open).await;
+        return judged::release(open).await.map(|()| false);
     };
     judged::put_files_back(open, &record).await?;
-    if let Some(names) = changed_since(open, &record.tree).await? {
+    let changed = changed_since(open, &record.tree).await?;
+    if let Some(names) = &changed {
         let kept = judged::keep_commit(open, &record.commit).await?;
         open.tell(format!(
-            "files differ from what was there when git-ralph was cut off: {names}; to compare: git diff {kept}"
+            "files differ from what was there when gates or a reviewer began: {names}; to compare: git diff {kept}; to have \
+             one as it was: git restore --source {kept} <file>"
         ));
     }
-    judged::forget(open).await
+    judged::forget(open).await?;
+    Ok(changed.is_some())
 }
 
 /// Forgets the commands that the state has from the command line that began the loop: the attempt could write it.
@@ -315,9 +317,9 @@ fn forget_typed_commands(open: &mut Loop<'_>) -> Result<(), Error> {
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     forget_typed_commands(open)?;
     repair_git_files(open, true).await?;
-    put_judged_back(open).await?;
+    let differs = put_judged_back(open).await?;
     if open.state.is_by_hand() {
-        return forget_what_was_said(open);
+        return forget_what_was_said(open, differs);
     }
     let Some(story) = open.state.current().cloned() else {
         return Ok(());
@@ -397,8 +399,8 @@ fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> 
 }
 
 /// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is
-/// the user's, and stays.
-fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
+/// the user's, and stays; `differs` says whether it is other than before.
+fn forget_what_was_said(open: &mut Loop<'_>, differs: bool) -> Result<(), Error> {
     if let Some(story) = open.state.current().cloned()
         && was_called_complete(open, &story)?
     {
@@ -411,7 +413,14 @@ fn forget_what_was_said(open: &mut Loop<'_>) -> Result<(), Error> {
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
     open.state.end_running();
     open.save()?;
-    open.tell("an earlier git-ralph was cut off before it did what was asked; the work tree is as it was");
+    let place = if differs {
+        ""
+    } else {
+        "; the work tree is as it was"
+    };
+    open.tell(format!(
+        "an earlier git-ralph was cut off before it did what was asked{place}"
+    ));
     Ok(())
 }
 

@@ -187,7 +187,11 @@ impl History {
             }
             What::ListPutBack(back) => {
                 let entry = self.entry(&back.story, back.attempt);
-                entry.left.get_or_insert_with(|| back.kept.clone());
+                // Rounds before the last have refs beside that of the attempt.
+                let is_own = back.kept.ends_with(&format!("/{}", back.attempt));
+                if is_own || entry.left.is_none() {
+                    entry.left = Some(back.kept.clone());
+                }
                 let before = entry.list_put_back.iter();
                 let parts: Vec<&str> = before.chain([&back.what]).map(String::as_str).collect();
                 entry.list_put_back = Some(parts.join("; "));

@@ -132,7 +132,7 @@ settings! {
         "ralph.maxRetries" => max_retries: u32 = 3;
             "3", "retries per story, after the first attempt";
         "ralph.timeout" => timeout: Option<SignedDuration> = None, is Time;
-            "none", "time limit of an attempt, such as 45m";
+            "none", "time limit of an attempt, and of each further round of it, such as 45m";
         "ralph.idleTimeout" => idle_timeout: Option<SignedDuration> = Some(SignedDuration::from_mins(30)), is Time;
             "30m", "how long an attempt may print nothing, or only the same, before git-ralph ends it";
         "ralph.onFailure" => on_failure: OnFailure = OnFailure::Stop;

@@ -52,7 +52,7 @@ pub(crate) async fn run(
         // The attempt is undone, and the judged tree is kept.
         return Ok(ran.map(|_| Gates::default()));
     }
-    let after = judged::settle(open, &kept).await?;
+    let after = judged::settle(open, &kept, ran.is_ok()).await?;
     let times = match ran {
         Ok(times) => times,
         Err(judgement) => return Ok(Err(judgement)),

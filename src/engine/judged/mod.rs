@@ -14,7 +14,7 @@ use crate::git::StagedEntry;
 use crate::git::index_file::GITLINK;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, typed};
-use crate::paths::first_few;
+use crate::paths::{first_few, shown};
 use crate::protect::Savepoint;
 use crate::refs::{KeptRef, Update};
 use crate::state::HeldTests;
@@ -81,8 +81,8 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
 
 /// Reads the work tree after gates ran on the judged tree. Files of that tree that are gone, hidden or no files any more
 /// are put back, and so are permissions and empty directories; new content of its files stays; new files stay in the work
-/// tree and out of the reading. Reports each.
-pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Reading, Error> {
+/// tree and out of the reading. Reports each. `have_passed` says whether what is read becomes the checkpoint.
+pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests, have_passed: bool) -> Result<Reading, Error> {
     take_out_repositories(open, record)?;
     let judged = savepoint(open, record);
     judged.put_back_modes()?;
@@ -118,9 +118,14 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests) -> Result<Readin
     if !written.is_empty() {
         let names = first_few(written.iter().map(|(_, path)| path)).join(", ");
         let kept = keep_commit(open, &record.commit).await?;
-        open.tell(format!(
-            "files changed while gates ran, which goes into the checkpoint: {names}; the files before that: git diff HEAD {kept}"
-        ));
+        let changed = "files changed while gates ran";
+        open.tell(if have_passed {
+            format!("{changed}, which goes into the checkpoint: {names}; the files before that: git diff HEAD {kept}")
+        } else {
+            let first = written.first().map(|(_, path)| typed(shown(path)));
+            let back = format!("git restore --source {kept} {}", first.unwrap_or_default());
+            format!("{changed}, which stays: {names}; to see it: git diff {kept}; to have a file as it was: {back}")
+        });
     }
     let new: HashSet<Vec<u8>> = of_kind(&changes, b"A")
         .into_iter()

@@ -1,9 +1,10 @@
 //! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
 
+use super::put_away::PutAway;
 use super::{leave, side};
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::transition::{self, Known, final_state, original_now};
+use crate::engine::transition::{self, ABORT_TRASH, Known, final_state, original_now};
 use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::{Error, refuse};
 use crate::events::What;
@@ -52,7 +53,7 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
         });
     }
     let now = open.read_work_tree().await?;
-    let what = "what was there when the loop was aborted";
+    let (what, tree) = ("what was there when the loop was aborted", now.tree.clone());
     let finished = final_state(open, &tip, &now.tree, what).await?;
     let intent = Intent::End(EndPlan {
         tip: Some(tip),
@@ -63,5 +64,8 @@ pub(super) async fn abort_untold(open: &mut Loop<'_>) -> Result<Vec<What>, Error
         ..Known::fresh()
     };
     Box::pin(side::remove_all(open)).await?;
-    transition::take_untold(open, intent, known).await
+    let put_away = PutAway::before(open, ABORT_TRASH)?;
+    let events = transition::take_untold(open, intent, known).await?;
+    put_away.tell(open, &tree).await?;
+    Ok(events)
 }

@@ -156,9 +156,10 @@ async fn cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Known), Error
         }
         _ => (tip.clone(), None),
     };
-    let staged = match &original {
-        Some(original) if index => Some(staged_again(open, original, &finished).await?),
-        _ => None,
+    let staged = if index {
+        Some(staged_again(open, original.as_ref(), &finished).await?)
+    } else {
+        None
     };
     let plan = EndPlan {
         tip: Some(tip),
@@ -172,7 +173,7 @@ async fn cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Known), Error
 
 /// Makes the tree of an index with the content staged before the loop on top of `original`, except for files that the
 /// loop changed.
-async fn staged_again(open: &Loop<'_>, original: &Oid, finished: &Oid) -> Result<Oid, Error> {
+async fn staged_again(open: &Loop<'_>, original: Option<&Oid>, finished: &Oid) -> Result<Oid, Error> {
     let (site, state) = (open.site(), &open.state);
     let git = &site.repo.git;
     let snapshot = &state.here.before.snapshot;
@@ -184,5 +185,6 @@ async fn staged_again(open: &Loop<'_>, original: &Oid, finished: &Oid) -> Result
     let mut staged = git.staged_between(&was, &was_staged).await?;
     staged.retain(|entry| !changed.iter().any(|(_, path)| *path == entry.path));
     let scratch = site.file("staged.index");
-    Ok(site.repo.tree_with(&scratch, original, &staged, &[]).await?)
+    let original = site.repo.tree_at(original).await?;
+    Ok(site.repo.tree_with(&scratch, &original, &staged, &[]).await?)
 }

@@ -14,6 +14,7 @@ pub(crate) mod manual;
 pub(crate) mod manual_edits;
 pub(super) mod preflight;
 pub(crate) mod prune;
+mod put_away;
 pub(super) mod redo;
 pub(super) mod restore;
 pub(super) mod resume;

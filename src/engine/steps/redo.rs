@@ -1,7 +1,6 @@
 //! `redo`: goes back to the checkpoint before a completed story, so that the loop does it again.
 
-use std::path::Path;
-
+use super::put_away::PutAway;
 use crate::engine::open_loop::advance;
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -10,8 +9,6 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, refuse_inside_attempt};
 use crate::error::{Error, refuse};
-use crate::events::Notices;
-use crate::fs::entries_of;
 use crate::git::oid_of;
 use crate::names::Oid;
 use crate::paths::shown;
@@ -67,7 +64,7 @@ pub async fn redo(
             open.change().ralph_ref(&format!("replaced/{}", from.short())),
             from.clone(),
         )],
-        from,
+        from: from.clone(),
     };
     let attempts = open.change().ralph_ref("attempts");
     let there = open.git().refs(&[&attempts]).await?;
@@ -85,7 +82,7 @@ pub async fn redo(
         plan.attempts.push(kept);
     }
     open.state = next;
-    let trash = open.site().trash().join(plan.trash());
+    let put_away = PutAway::before(open, &plan.trash())?;
     transition::take(open, Intent::Redo(plan), Known::fresh()).await?;
     let listing = read_list(open).await?;
     open.save()?;
@@ -95,7 +92,7 @@ pub async fn redo(
             "{list} still lists story {story} as done: mark it as open there"
         ));
     }
-    tell_put_away(open, &trash)
+    put_away.tell(open, &from).await
 }
 
 /// Returns the stories that were completed since a story was for the last time, which is the first of them.
@@ -242,15 +239,5 @@ async fn require_open(open: &Loop<'_>, next: &State, story: &str) -> Result<(), 
             source_file: source.path.clone(),
         });
     }
-    Ok(())
-}
-
-/// Names what is in the trash: files of the user's that only a rule of an undone story hid are among it.
-fn tell_put_away(open: &Loop<'_>, trash: &Path) -> Result<(), Error> {
-    let entries = entries_of(trash)?.into_iter();
-    let names = entries.map(|entry| entry.file_name().into_encoded_bytes());
-    let names: Vec<Vec<u8>> = names.collect();
-    let what = format!("what no checkpoint has is in {}", trash.display());
-    open.tell_few(&what, &names);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `restore`: puts a kept attempt's work back into the work tree, so that the user can continue it.
 
+use super::put_away::PutAway;
 use crate::engine::Loop;
 use crate::engine::numbers::{kept_attempt, range_of};
 use crate::engine::open_refusal::OpenRefusal;
@@ -37,6 +38,9 @@ pub async fn restore(
         let mut accepted = of_story.filter_map(|done| Some(done.work.as_ref()?.attempt));
         let change = open.change().to_string();
         if let Some(attempt) = accepted.find(|number| attempt.is_none_or(|wanted| wanted == *number)) {
+            if !open.state.is_live() {
+                return Err(over(open, story, attempt).await?);
+            }
             let story = story.to_owned();
             return refuse(StoryRefusal::InCheckpoint {
                 change,
@@ -84,7 +88,9 @@ pub async fn restore(
         attempt: Some(format!("{story}@{attempt}")),
         is_unreviewed,
     };
+    let (left, tree) = (PutAway::all(open, &plan.trash), plan.tree.clone());
     transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
+    left.tell(open, &tree).await?;
     Ok(attempt)
 }
 

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::attempt::list;
+use super::put_away::PutAway;
 use crate::engine::attempt::facts::{ATTEMPT, Facts};
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
@@ -93,7 +94,13 @@ pub(crate) async fn undo(
         stash: undoing.facts.stash,
         ..Known::fresh()
     };
+    // An agent may well have built something; what a person made is named.
+    let is_persons = plan.verdict.is_none() || open.state.is_by_hand();
+    let put_away = PutAway::before(open, &plan.trash)?;
     transition::take(open, Intent::Revert(plan), known).await?;
+    if is_persons {
+        put_away.tell(open, &left).await?;
+    }
     for oid in put_aside {
         open.tell(format!(
             "changes that git had put aside for an unfinished operation are kept: git stash apply {}",

@@ -135,15 +135,14 @@ pub(super) async fn close(
 /// checkout of the original branch takes them away.
 pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan, head: &Head) -> Result<Option<What>, Error> {
     let (git, state) = (open.git(), &open.state);
-    let Some(was) = state
-        .common
-        .original_head
-        .as_ref()
-        .filter(|_| plan.step == EndStep::Keep)
-    else {
+    if plan.step != EndStep::Keep {
         return Ok(None);
-    };
-    let (was, initial) = (git.tree_of(was).await?, git.tree_of(state.initial()).await?);
+    }
+    let was = state.common.original_head.as_ref();
+    let (was, initial) = (
+        open.repo().tree_at(was).await?,
+        git.tree_of(state.initial()).await?,
+    );
     let changed = git.diff_trees(&was, &initial).await?;
     if changed.is_empty() {
         return Ok(None);
@@ -151,6 +150,7 @@ pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan, head: &Head) -> Resu
     let original = state.original_name();
     let checkout = match head.branch.as_deref().map(short_branch) {
         Some(on) if on == original => String::new(),
+        _ if state.common.original_head.is_none() => format!("git switch --orphan {} && ", typed(&original)),
         _ => format!("git checkout {} && ", typed(&original)),
     };
     let paths = match changed.len() {

@@ -13,6 +13,9 @@ use crate::git::{GitError, clear_operations};
 use crate::names::Oid;
 use crate::refs::KeptRef;
 
+/// Name of the directory in the trash for what `abort` moves away.
+pub(in crate::engine) const ABORT_TRASH: &str = "abort";
+
 /// Name of the directory in the trash for bytes that a merge replaces.
 pub(super) const REPLACED: &str = "finish";
 
@@ -131,7 +134,7 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     let start = open.checkpoint().of_start(tree, initial);
     let kept = open.change().ralph_ref("finished");
     let site = open.site();
-    let trash = site.trash().join("abort");
+    let trash = site.trash().join(ABORT_TRASH);
     start.go_to(known.reading, &trash, &kept).await?;
     let what = format!("files that only gates made are in {}", trash.display());
     open.tell_few(&what, start.gate_files.keys());

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use super::rounds::rounds;
 use crate::support::{CHANGE, Output, Sandbox, TASKS};
 
 /// An attempt that edits the list with a line of sh (`$list` is its path) and completes.
@@ -396,4 +397,21 @@ fn list_that_grows_at_each_attempt_stops_the_loop_also_if_all_edits_are_allowed(
         .ralph(&["run", CHANGE, "--", &agent])
         .exits(7)
         .says("attempts have added 11 stories to");
+}
+
+#[test]
+fn list_of_the_last_round_is_the_attempts_own() {
+    let sandbox = Sandbox::started();
+    let agent = rounds(
+        &sandbox,
+        &[
+            &format!("echo x >a; sed -i 's/Server/Early/' {TASKS}; echo '<promise>CONTINUE: more</promise>'"),
+            &format!("echo x >b; sed -i 's/Page/Late/' {TASKS}; complete"),
+        ],
+    );
+    sandbox.step("next", &agent).exits(0);
+    let own = sandbox.ralph(&["diff", "1@1"]).exits(0).stdout;
+    assert!(own.contains("Late") && !own.contains("Early"), "{own}");
+    sandbox.ralph(&["list", "--take", CHANGE, "1@1"]).exits(0);
+    assert!(sandbox.read(TASKS).contains("Late"), "{}", sandbox.read(TASKS));
 }

@@ -101,3 +101,36 @@ fn complete_warns_if_nothing_has_changed() {
     let complete = sandbox.ralph(&["complete"]).exits(0);
     assert!(!complete.stderr.contains("warning"), "{}", complete.stderr);
 }
+
+#[test]
+fn refused_complete_names_what_gates_changed_of_the_work() {
+    let gate = "test ! -f work.txt || { echo junk >work.txt; false; }";
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--verify", gate]).exits(0);
+    sandbox.write("work.txt", "mine\n");
+    let refused = sandbox.ralph(&["complete"]).exits(1);
+    assert!(!refused.stderr.contains("checkpoint:"), "{}", refused.stderr);
+    let told = "files changed while gates ran, which stays: work.txt; to see it: git diff ";
+    let line = refused
+        .stderr
+        .lines()
+        .find(|line| line.starts_with(told))
+        .unwrap();
+    let (_, back) = line.split_once("; to have a file as it was: git ").unwrap();
+    sandbox.git(&back.split(' ').collect::<Vec<_>>());
+    assert_eq!(sandbox.read("work.txt"), "mine\n");
+}
+
+#[test]
+fn complete_that_was_killed_in_a_gate_says_that_files_differ() {
+    let gate = "test ! -f work.txt || { echo junk >work.txt; kill -9 $(ps -o ppid= -p $PPID); }";
+    let sandbox = Sandbox::new();
+    sandbox.ralph(&["start", CHANGE, "--verify", gate]).exits(0);
+    sandbox.write("work.txt", "mine\n");
+    assert_ne!(sandbox.direct(&["complete"]).run().code, 0);
+    let told =
+        "files differ from what was there when gates or a reviewer began: work.txt; to compare: git diff ";
+    let status = sandbox.ralph(&["status"]).exits(0).says(told);
+    let untrue = "the work tree is as it was";
+    assert!(!status.stderr.contains(untrue), "{}", status.stderr);
+}

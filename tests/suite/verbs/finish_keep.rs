@@ -1,5 +1,7 @@
 //! `git ralph finish --keep`: what it says of files and branches.
 
+use std::fs;
+
 use crate::support::Sandbox;
 
 #[test]
@@ -91,4 +93,31 @@ fn keep_names_the_stash_entries_that_stay() {
     assert!(told.contains(line), "{told}");
     let list = sandbox.git(&["stash", "list"]);
     assert!(list.ends_with("ralph:add-login:2"), "{list}");
+}
+
+#[test]
+fn files_from_before_the_first_commit_can_be_had_again() {
+    let sandbox = Sandbox::empty();
+    fs::create_dir(&sandbox.top).unwrap();
+    sandbox.git(&["init", "-q", "-b", "main"]);
+    sandbox.write("TODO.md", "- [ ] 1. One\n");
+    sandbox.write("staged", "one\n");
+    sandbox.git(&["add", "staged"]);
+    let agent = sandbox.completing("echo agent >>staged");
+    let run = ["run", "todo", "--stories=TODO.md", "--keep", "--", &agent];
+    let kept = sandbox.ralph(&run).exits(0);
+    let (_, typed) = kept.stderr.split_once("to restore them on main: ").unwrap();
+    sandbox.cmd("sh").args(["-c", typed.trim()]).run().exits(0);
+    assert_eq!(sandbox.read("staged"), "one\n");
+    assert_eq!(sandbox.read("TODO.md"), "- [ ] 1. One\n");
+    // What was staged is staged again.
+    sandbox.git(&["add", "staged"]);
+    let other = sandbox.completing("echo agent >other");
+    sandbox
+        .ralph(&["run", "more", "--stories=TODO.md", "--", &other])
+        .exits(0);
+    sandbox
+        .ralph(&["finish", "--cleanup", "--index", "more"])
+        .exits(0);
+    assert_eq!(sandbox.git(&["ls-files"]), "staged");
 }

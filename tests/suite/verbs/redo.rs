@@ -364,7 +364,7 @@ fn files_that_only_an_undone_rule_hid_are_named() {
     sandbox
         .ralph(&["redo", "1"])
         .exits(0)
-        .says("what no checkpoint has is in ")
+        .says("what no commit has is in ")
         .says("trash/redo.1.1: secret");
     assert_eq!(
         sandbox.read(".git/ralph/add-login/trash/redo.1.1/secret"),

@@ -192,3 +192,18 @@ fn attempt_of_a_loop_that_is_over_is_named_with_the_command_that_applies_it() {
         .exits(1)
         .says("there is no saved attempt 1@7");
 }
+
+#[test]
+fn restore_in_a_loop_that_is_over_offers_what_still_works() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(1)
+        .says("hint: to do the story again: git ralph redo add-login 1");
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(1)
+        .says("hint: to apply 1@1 yourself: git diff --binary ");
+}

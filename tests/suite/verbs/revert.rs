@@ -1,5 +1,7 @@
 //! `git ralph revert`: back to the checkpoint, with nothing counted and nothing lost.
 
+use std::fs;
+
 use crate::support::Sandbox;
 
 #[test]
@@ -69,4 +71,29 @@ fn revert_returns_to_the_branch_of_the_loop() {
     sandbox.is_at_checkpoint();
     sandbox.ralph(&["finish", "--keep"]).exits(0);
     sandbox.ralph(&["revert"]).exits(1).says("is over: closed");
+}
+
+#[test]
+fn what_no_commit_keeps_of_the_users_files_is_named() {
+    for words in [&["revert"] as &[&str], &["fail", "no"], &["abort"]] {
+        let sandbox = Sandbox::started();
+        sandbox.write(".gitignore", "/private/\n");
+        sandbox.write("private/key", "mine\n");
+        sandbox.write("kept", "x\n");
+        sandbox.git(&["init", "-q", "inner"]);
+        sandbox.write("inner/file", "x\n");
+        let ended = sandbox.ralph(words);
+        let named = "what no commit has is in ";
+        let line = ended.stderr.lines().find(|line| line.starts_with(named));
+        let line = line.unwrap_or_else(|| panic!("{words:?}: {}", ended.stderr));
+        assert!(line.ends_with(": inner/.git, private"), "{line}");
+        let (dir, _) = line.strip_prefix(named).unwrap().split_once(": ").unwrap();
+        assert_eq!(
+            fs::read_to_string(format!("{dir}/private/key")).unwrap(),
+            "mine\n"
+        );
+        if words[0] != "abort" {
+            sandbox.ralph(&["restore", "1@1"]).exits(0).says(line);
+        }
+    }
 }

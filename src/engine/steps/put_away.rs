@@ -1,0 +1,89 @@
+//! Names what a step moves to the trash of a loop, and no commit has: files that git ignores, and repositories of their own.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+
+use crate::engine::Loop;
+use crate::error::Error;
+use crate::events::Notices;
+use crate::fs::{FileError, entries_of, seen_itself};
+use crate::names::Oid;
+use crate::paths::path_of;
+
+/// A directory in the trash before a step, which may not be there yet.
+pub(super) struct PutAway {
+    dir: PathBuf,
+    before: BTreeSet<Vec<u8>>,
+}
+
+impl PutAway {
+    /// Looks at the directory of this name in the trash of a loop.
+    pub fn before(open: &Loop<'_>, name: &str) -> Result<Self, FileError> {
+        let dir = open.site().trash().join(name);
+        let before = names_in(&dir)?;
+        Ok(Self { dir, before })
+    }
+
+    /// Returns the directory of this name with nothing in it before.
+    pub fn all(open: &Loop<'_>, name: &str) -> Self {
+        let (dir, before) = (open.site().trash().join(name), BTreeSet::new());
+        Self { dir, before }
+    }
+
+    /// Names what has come since, and is not in the tree that keeps the rest. One git process if anything has come.
+    pub async fn tell(&self, open: &Loop<'_>, kept: &Oid) -> Result<(), Error> {
+        let names = names_in(&self.dir)?;
+        let new: Vec<&Vec<u8>> = names.difference(&self.before).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let kept = Kept::of(&open.git().files_of(kept).await?);
+        let mut lacking = Vec::new();
+        for name in new {
+            kept.note_lacking(&self.dir, name.clone(), &mut lacking)?;
+        }
+        open.tell_few(
+            &format!("what no commit has is in {}", self.dir.display()),
+            &lacking,
+        );
+        Ok(())
+    }
+}
+
+fn names_in(dir: &Path) -> Result<BTreeSet<Vec<u8>>, FileError> {
+    let entries = entries_of(dir)?.into_iter();
+    Ok(entries
+        .map(|entry| entry.file_name().into_encoded_bytes())
+        .collect())
+}
+
+/// The paths of a tree: its files, and the directories above them.
+struct Kept(HashSet<Vec<u8>>);
+
+impl Kept {
+    fn of(files: &[Vec<u8>]) -> Self {
+        let mut paths = HashSet::new();
+        for file in files {
+            let ends = file.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+            paths.extend(ends.map(|(end, _)| file[..end].to_vec()));
+            paths.insert(file.clone());
+        }
+        Self(paths)
+    }
+
+    /// Notes what is at `path` below `dir` and not in the tree; of a directory that is not, only itself.
+    fn note_lacking(&self, dir: &Path, path: Vec<u8>, lacking: &mut Vec<Vec<u8>>) -> Result<(), FileError> {
+        if !self.0.contains(&path) {
+            lacking.push(path);
+            return Ok(());
+        }
+        let place = dir.join(path_of(&path));
+        if !seen_itself(&place).is_some_and(|found| found.is_dir()) {
+            return Ok(());
+        }
+        for name in names_in(&place)? {
+            self.note_lacking(dir, [&*path, b"/", &*name].concat(), lacking)?;
+        }
+        Ok(())
+    }
+}
