@@ -55,16 +55,14 @@ pub fn take_between(open: &mut Loop<'_>) -> Result<(), Error> {
     take(open, during)
 }
 
-/// Takes the messages before the state is closed; tells if no attempt has been shown some.
-pub(crate) fn take_last(open: &mut Loop<'_>) -> Result<(), Error> {
-    take(open, None)?;
+/// Tells if no attempt has been shown some messages, as the state is closed.
+pub(crate) fn tell_unshown(open: &Loop<'_>) {
     let unshown = open.state.unshown();
     if unshown > 0 {
         open.tell(format!(
             "no attempt was shown what you said ({unshown}); to read it again: git ralph log"
         ));
     }
-    Ok(())
 }
 
 /// Records that the prompt about `story` was shown, for the session that receives it.

@@ -13,33 +13,26 @@ use crate::names::{Oid, ref_component};
 use crate::refs::Update;
 use crate::state::{SavePlan, SavePoint};
 
-/// Puts an entry into the list of the stash, in the place of an earlier one; the caller saves the state.
-pub(crate) async fn put_entry(open: &mut Loop<'_>, plan: SavePlan) -> Result<(), Error> {
+/// Puts an entry into the list of the stash, in the place of an earlier one.
+pub(crate) async fn put_entry(open: &Loop<'_>, plan: &SavePlan) -> Result<(), Error> {
     let SavePlan { point, old } = plan;
     open.view.drop_refs();
     let list = open.git().stash_list().await?;
     if list.iter().all(|entry| entry.oid != point.entry) {
-        open.git().stash_store(&entry_of(open, &point)).await?;
+        open.git().stash_store(&entry_of(open, point)).await?;
     }
-    if let Some(old) = &old {
+    if let Some(old) = old {
         drop_entry(open, old).await?;
     }
-    let points = &mut open.state.here.save_points;
-    points.retain(|other| other.story != point.story);
-    points.push(point);
     Ok(())
 }
 
-/// Drops the entry of a story that is complete, or without one all entries of the loop; the caller saves the state.
-pub(crate) async fn drop_of(open: &mut Loop<'_>, story: Option<&str>) -> Result<(), Error> {
-    let is_dropped = |point: &SavePoint| story.is_none_or(|story| point.story == story);
-    for point in open
-        .state
-        .here
-        .save_points
-        .iter()
-        .filter(|point| is_dropped(point))
-    {
+/// Drops the entry of a story that is complete, or without one all entries of the loop; returns the points that are left.
+pub(crate) async fn drop_of(open: &Loop<'_>, story: Option<&str>) -> Result<Vec<SavePoint>, Error> {
+    let points = open.state.here.save_points.iter().cloned();
+    let (dropped, left): (Vec<_>, _) =
+        points.partition(|point| story.is_none_or(|story| point.story == story));
+    for point in dropped {
         drop_entry(open, &point.entry).await?;
         let name = kept(open, &point.story);
         open.view.drop_refs();
@@ -50,8 +43,7 @@ pub(crate) async fn drop_of(open: &mut Loop<'_>, story: Option<&str>) -> Result<
                 .await?;
         }
     }
-    open.state.here.save_points.retain(|point| !is_dropped(point));
-    Ok(())
+    Ok(left)
 }
 
 /// Stores dropped entries of the loop again, and reports them.

@@ -100,7 +100,7 @@ pub(super) async fn close(
         (EndStep::Leave, None) => (None, Some(here)),
     };
     if !matches!(how, Ending::Keep | Ending::Aside) {
-        stash::drop_of(open, None).await?;
+        open.state.here.save_points = stash::drop_of(open, None).await?;
     }
     if !matches!(plan.step, EndStep::Keep | EndStep::Close)
         && let Some(delete) = deletion(open, plan, position)
@@ -118,7 +118,8 @@ pub(super) async fn close(
         linked.leaving = true;
         linked.emptied_before = emptied_into(&trash)?.len();
     }
-    messages::take_last(open)?;
+    messages::take(open, None)?;
+    messages::tell_unshown(open);
     open.store.forget_skips()?;
     open.state.here.closed = Some(how);
     open.state.here.closed_at = Some(Timestamp::now());

@@ -26,7 +26,7 @@ use crate::events::What;
 use crate::fs::Durability;
 use crate::names::typed;
 use crate::refs::KeptRef;
-use crate::state::Intent;
+use crate::state::{Intent, State};
 use phases::Transition;
 
 pub(super) use edits::{keep as keep_edits, since_cut_off as edits_since_cut_off};
@@ -58,7 +58,8 @@ pub(super) async fn take_untold(
     if matches!(intent, Intent::End(_)) {
         keep_checkpoint(open).await?;
     }
-    begin(open, intent.clone())?;
+    begin(&mut open.state, intent.clone());
+    open.save()?;
     make(open, intent, known).await
 }
 
@@ -102,34 +103,32 @@ async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) -> Result<V
     let transition = Transition::of(open, &intent, &position, &mut known).await?;
     let (why, stash) = (transition.why.clone(), known.stash.take());
     let mut left = Box::pin(transition.reach(open, &position, known)).await?;
-    if let Some(refused) = left.refused.take() {
+    let refused = left.refused.take();
+    let mut events = Vec::new();
+    if refused.is_some() {
         (open.state.here.restored, open.state.here.is_unreviewed) = (None, false);
-        end(open)?;
+    } else {
+        events = Box::pin(outcome::enter(open, &intent, left, stash, &position, &why)).await?;
+    }
+    open.state.intent = None;
+    // If a power cut brings the intent back, the plan is applied once more.
+    open.save_for(Durability::Whole)?;
+    if let Some(refused) = refused {
         return Err(refused.into());
     }
-    let mut events = Box::pin(outcome::enter(open, &intent, left, stash, &position, &why)).await?;
-    end(open)?;
     if let Intent::End(plan) = &intent {
         events.extend(endings::advice(open, plan, &position.head).await?);
     }
     Ok(events)
 }
 
-/// Records the plan of a step in the state.
-fn begin(open: &mut Loop<'_>, intent: Intent) -> Result<(), Error> {
+/// Records the plan of a step in the state; the caller saves.
+fn begin(state: &mut State, intent: Intent) {
     // Any other step means that the work tree is no longer as it was restored.
-    let here = &mut open.state.here;
+    let here = &mut state.here;
     (here.restored, here.is_unreviewed) = match &intent {
         Intent::Restore(plan) => (plan.attempt.clone(), plan.is_unreviewed),
         _ => (None, false),
     };
-    open.state.intent = Some(intent);
-    open.save()
-}
-
-/// Records that the step is done, with its other changes to the state.
-fn end(open: &mut Loop<'_>) -> Result<(), Error> {
-    open.state.intent = None;
-    // If a power cut brings the intent back, the plan is applied once more.
-    open.save_for(Durability::Whole)
+    state.intent = Some(intent);
 }

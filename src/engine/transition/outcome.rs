@@ -32,7 +32,10 @@ pub(super) async fn enter(
         Intent::Redo(plan) => vec![go_back(open, plan)],
         Intent::Checkpoint(plan) => vec![accept(open, plan.clone(), stash).await?],
         Intent::Save(plan) => {
-            stash::put_entry(open, plan.clone()).await?;
+            stash::put_entry(open, plan).await?;
+            let points = &mut open.state.here.save_points;
+            points.retain(|other| other.story != plan.point.story);
+            points.push(plan.point.clone());
             Vec::new()
         }
         Intent::Revert(plan) => fail(open, plan.clone(), left, stash).await?,
@@ -62,7 +65,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
     open.state.common.checkpoint_tree = plan.tree;
     open.state.here.noted = None;
     if let Some(story) = &plan.story {
-        stash::drop_of(open, Some(story)).await?;
+        open.state.here.save_points = stash::drop_of(open, Some(story)).await?;
         shared_stash::put_back(open, stash).await?;
         stash::keep_listed(open).await?;
     }
@@ -70,7 +73,18 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
         && let Some(commands) = &open.state.source().commands
         && commands.closed.is_some()
     {
-        tell_closed(open, id, number).await?;
+        if open.is_looking {
+            open.tell(format!(
+                "the command after the checkpoint (ralph.doneCommand) was not run for story {id}"
+            ));
+        } else {
+            // The state says so before it starts: it runs once.
+            if let Some(Intent::Checkpoint(plan)) = &mut open.state.intent {
+                plan.closed_told = true;
+                open.save()?;
+            }
+            tell_closed(open, id, number).await?;
+        }
     }
     open.state.intent = None;
     if let Some(story) = &plan.story {
@@ -100,19 +114,8 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
     })
 }
 
-/// Runs the command after the checkpoint of a story, once: the state says so before it starts. A command that only shows
-/// the loop runs none.
-async fn tell_closed(open: &mut Loop<'_>, id: &str, number: u32) -> Result<(), Error> {
-    if open.is_looking {
-        open.tell(format!(
-            "the command after the checkpoint (ralph.doneCommand) was not run for story {id}"
-        ));
-        return Ok(());
-    }
-    if let Some(Intent::Checkpoint(plan)) = &mut open.state.intent {
-        plan.closed_told = true;
-        open.save()?;
-    }
+/// Runs the command after the checkpoint of a story.
+async fn tell_closed(open: &Loop<'_>, id: &str, number: u32) -> Result<(), Error> {
     let title = open.state.current();
     let title = title.map_or_else(String::new, |story| story.title.clone());
     let watch = watch::begin(open, Who::Closed).await?;
