@@ -20,6 +20,7 @@ use crate::events::log::{History, LogEntry};
 use crate::events::{Attempt, What, seconds_between};
 use crate::exit::Exit;
 use crate::fs::{FileError, target_of};
+use crate::git::Head;
 use crate::names::Change;
 use crate::protect::{ProtectError, Site};
 use crate::state::{Current, Effect, Phase, State, StateError, Store, Verdict};
@@ -55,17 +56,18 @@ async fn open_for<'o>(
     let mut open = Loop::new(context, state, store, lock);
     match make_ready(&mut open, purpose).await {
         Err(error) if purpose == Purpose::Look && !matches!(error.advice().exit, Exit::Signal(_)) => {
-            show_uncompleted(&mut open, error)?;
+            open.state = uncompleted(&open, error)?;
+            allow_retries(&open.context, &mut open.state);
         }
         made => made?,
     }
     Ok(open)
 }
 
-/// Says why a step or an attempt that was cut off cannot be completed, to someone who only looks: the loop is shown as it was
-/// saved. A step begins, and the work tree is read, after git's own files are as they were; before that, git may not show
+/// Says why a step or an attempt that was cut off cannot be completed, to someone who only looks; returns the state as it was
+/// saved, in which the loop is shown. A step begins, and the work tree is read, after git's own files are as they were; before that, git may not show
 /// the loop.
-fn show_uncompleted(open: &mut Loop<'_>, error: Error) -> Result<(), Error> {
+fn uncompleted(open: &Loop<'_>, error: Error) -> Result<State, Error> {
     let saved = open.store.load()?;
     let Some((state, step)) = saved.and_then(|state| {
         let step = match &state.intent {
@@ -77,13 +79,11 @@ fn show_uncompleted(open: &mut Loop<'_>, error: Error) -> Result<(), Error> {
     }) else {
         return Err(error);
     };
-    open.state = state;
-    allow_retries(&open.context, &mut open.state);
     let hint = error.advice().hint;
     let hint = hint.map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let message = format!("an earlier git-ralph was cut off in {step}, which cannot go on: {error}{hint}");
     open.context.tell(open.change(), message);
-    Ok(())
+    Ok(state)
 }
 
 /// Returns whether an error is about the files of the work tree.
@@ -104,7 +104,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
     // After an attempt, gates or a reviewer, no git runs before its own files are restored.
     let was_cut_off = open.state.phase() == Phase::Running || open.state.is_running();
     if !was_cut_off || open.state.intent.is_some() {
-        repair_position(open).await?;
+        open.context.head = repaired_position(open).await?;
     }
     if !was_cut_off {
         open.site().slot.make()?;
@@ -144,15 +144,16 @@ fn allow_retries(context: &Context<'_>, state: &mut State) {
     let _ = state.common.progress.limit(allowed);
 }
 
-/// Restores the loop's branch if it is damaged or points to another branch.
-async fn repair_position(open: &mut Loop<'_>) -> Result<(), Error> {
-    if !open.state.is_live() {
-        return Ok(());
+/// Restores the loop's branch if it is damaged or points to another branch; returns HEAD, which that can move.
+async fn repaired_position(open: &Loop<'_>) -> Result<Head, Error> {
+    let mut head = open.context.head.clone();
+    if open.state.is_live() {
+        if damaged::repair_position(open.site(), &open.state).await? {
+            head = open.repo().head().await?;
+        }
+        refuse_branch_in_the_way(open.repo(), &open.state)?;
     }
-    if damaged::repair_position(open.site(), &open.state).await? {
-        open.context.head = open.repo().head().await?;
-    }
-    refuse_branch_in_the_way(open.repo(), &open.state)
+    Ok(head)
 }
 
 /// Reads a loop without taking a step. If no process holds it, an interrupted step is completed first, as by every
@@ -231,7 +232,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
         }
         end_interrupted_attempt(open).await?;
     } else if open.state.is_running() {
-        repair_git_files(open, false).await?;
+        open.context.head = repaired_git_files(open, false).await?;
         if let Some(record) = judged::record(open).filter(|record| record.goes_back) {
             open.site().put_half_written_away().await?;
             judged::put_back(open, record).await?;
@@ -245,17 +246,18 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Restores git's own files and position, before any git runs that reads them. `is_attempt` if an attempt could write
-/// what is known of the work tree.
-async fn repair_git_files(open: &mut Loop<'_>, is_attempt: bool) -> Result<(), Error> {
+/// Restores git's own files and position, before any git runs that reads them; returns HEAD. `is_attempt` if an attempt could
+/// write what is known of the work tree.
+async fn repaired_git_files(open: &Loop<'_>, is_attempt: bool) -> Result<Head, Error> {
     let mut record = open.attempt_record();
     record.checkpoint.has_own_inventory &= is_attempt;
     if record.after_crash().await? {
         // If they were read before, they may have been planted.
         open.context.configuration.hooks.replace(None);
     }
-    repair_position(open).await?;
-    open.switch_off_foreign_filters().await
+    let head = repaired_position(open).await?;
+    open.switch_off_foreign_filters().await?;
+    Ok(head)
 }
 
 /// Puts back the tree that was judged when git-ralph died. What a user has written since into a work tree that was judged
@@ -298,25 +300,19 @@ async fn keep_judged(open: &Loop<'_>) -> Result<bool, Error> {
     Ok(changed.is_some())
 }
 
-/// Forgets the commands that the state has from the command line that began the loop: the attempt could write it.
-fn forget_typed_commands(open: &mut Loop<'_>) -> Result<(), Error> {
-    let configured = &open.context.configuration.settings;
-    let forgotten = open.state.here.commands.forget_commands(configured);
-    if forgotten.is_empty() {
-        return Ok(());
-    }
-    open.save()?;
-    open.tell(format!(
-        "git-ralph was killed during an attempt, which could have written what the loop was begun with: no longer used is {}",
-        forgotten.join(", ")
-    ));
-    Ok(())
-}
-
 /// Ends an attempt whose git-ralph died and whose processes are ended: keeps its work, and undoes it.
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
-    forget_typed_commands(open)?;
-    repair_git_files(open, true).await?;
+    // The attempt could write what the state has from the command line that began the loop.
+    let configured = &open.context.configuration.settings;
+    let forgotten = open.state.here.commands.forget_commands(configured);
+    if !forgotten.is_empty() {
+        open.save()?;
+        open.tell(format!(
+            "git-ralph was killed during an attempt, which could have written what the loop was begun with: no longer used is {}",
+            forgotten.join(", ")
+        ));
+    }
+    open.context.head = repaired_git_files(open, true).await?;
     let differs = put_judged_back(open).await?;
     if open.state.is_by_hand() {
         return forget_what_was_said(open, differs);
