@@ -3,20 +3,21 @@
 
 use jiff::Timestamp;
 
-use super::abort::{abort_in_place, abort_untold};
+use super::abort::plan_in_place;
 use super::preflight::StartOptions;
+use super::side;
 use super::start_refusal::StartRefusal;
 use crate::engine::attempt::gates::{judged, run_gate};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, guard_rail, judged};
+use crate::engine::{Loop, guard_rail, judged, lifecycle_hooks, transition};
 use crate::error::Error;
 use crate::events::{Event, News, What};
 use crate::fs::{Durability, file_error};
 use crate::refs::Update;
 use crate::settings::Settings;
-use crate::state::{Running, RunningGate};
+use crate::state::{Intent, Running, RunningGate};
 
 /// Runs each gate once before any work. Afterwards the work tree is as it was before.
 ///
@@ -42,15 +43,20 @@ pub(super) async fn run_gates(
         open.tell(format!("warning: {red}; no story is complete until it passes"));
         return Ok(());
     }
+    let (plan, known) = plan_in_place(open).await?;
+    Box::pin(side::remove_all(open)).await?;
+    let events = transition::take_untold(open, Intent::End(plan), known).await?;
     if is_first && !changed {
-        abort_untold(open).await?;
         forget(open).await?;
         // The file of events is gone.
         let branch = open.state.common.original_branch.clone();
         let event = Event::now(open.change().as_str(), What::StartUndone { branch });
         open.context.observer.hear(News::Event(&event));
     } else {
-        abort_in_place(open).await?;
+        for event in events {
+            open.emit(event);
+        }
+        lifecycle_hooks::tell_hooks(open, None).await?;
     }
     Err(red.into())
 }

@@ -82,7 +82,7 @@ pub async fn start<'o>(
         if open.state.is_live() && !options.restart {
             return Ok(Started { open, already: true });
         }
-        context = abort_for_restart(open).await?;
+        context = Box::pin(abort_for_restart(open)).await?;
         refs = None;
         if state.has_own_work_tree() {
             // It gets a new work tree in the place of the old one, from where the command was typed.
