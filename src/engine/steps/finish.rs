@@ -46,22 +46,25 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
     };
     let in_place = !open.state.has_branch();
     lifecycle_hooks::before_finish(open, name, branch).await?;
-    if has_own && !in_place && how != Finish::Keep {
-        Box::pin(leave::bring(open, into)).await?;
-    } else {
-        let (plan, known) = match how {
-            _ if in_place => (close(open, how == Finish::Keep).await?, Known::fresh()),
-            Finish::Cleanup { index } => cleanup(open, index).await?,
-            Finish::Keep => (keep(open, false).await?, Known::fresh()),
-        };
-        let stay = stash_entries(open).filter(|_| how == Finish::Keep);
-        Box::pin(side::remove_all(open)).await?;
-        transition::take(open, Intent::End(plan), known).await?;
-        if let Some(entries) = stay {
-            open.tell(format!(
-                "the stash keeps {entries}, as before attempts that were not complete; to drop it: git stash drop"
-            ));
+    let mut target = None;
+    let (plan, known) = match how {
+        _ if in_place => (close(open, how == Finish::Keep).await?, Known::fresh()),
+        Finish::Cleanup { .. } if has_own => {
+            let (plan, known, lock) = Box::pin(leave::plan_to_bring(open, into)).await?;
+            target = Some(lock);
+            (plan, known)
         }
+        Finish::Cleanup { index } => cleanup(open, index).await?,
+        Finish::Keep => (keep(open, false).await?, Known::fresh()),
+    };
+    let stay = stash_entries(open).filter(|_| how == Finish::Keep);
+    Box::pin(side::remove_all(open)).await?;
+    transition::take(open, Intent::End(plan), known).await?;
+    drop(target);
+    if let Some(entries) = stay {
+        open.tell(format!(
+            "the stash keeps {entries}, as before attempts that were not complete; to drop it: git stash drop"
+        ));
     }
     lifecycle_hooks::tell_hooks(open, None).await?;
     // The loop is closed; anything that could not be pruned now is pruned with a later loop.

@@ -4,11 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::side;
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{
-    self, FINAL, Known, final_state, merged, target_at, target_index, work_tree_at, work_tree_now,
+    FINAL, Known, final_state, merged, target_at, target_index, work_tree_at, work_tree_now,
 };
 use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, emptied_into, remove_final};
 use crate::engine::{Loop, submodules};
@@ -18,22 +17,24 @@ use crate::git::index::Entries;
 use crate::git::{Git, Head, Repo, WorkTreeInfo, locks};
 use crate::names::{Oid, short_branch, typed_path};
 use crate::paths::{WorkTreePath, first_few, path_of};
-use crate::state::{EndPlan, EndStep, Intent, IntoPlan, live_in};
+use crate::state::{EndPlan, EndStep, IntoPlan, Lock, live_in};
 
 /// Name of the directory in the trash for bytes that go with the loop's own work tree.
 const REMOVED: &str = "removed";
 
-/// Brings the work into another work tree, and closes the loop.
-pub(super) async fn bring(open: &mut Loop<'_>, into: Option<&Path>) -> Result<(), Error> {
+/// Makes the plan to bring the work into another work tree, and to close the loop; no other loop begins there under the lock.
+pub(super) async fn plan_to_bring(
+    open: &Loop<'_>,
+    into: Option<&Path>,
+) -> Result<(EndPlan, Known, Lock), Error> {
     let target = target(open, into).await?;
-    let _alone = open.store.lock_work_tree(&target.git_dir)?;
+    let lock = open.store.lock_work_tree(&target.git_dir)?;
     let plan = plan(open, Some(&target)).await?;
     let known = Known {
         target: Some(target),
         ..Known::fresh()
     };
-    Box::pin(side::remove_all(open)).await?;
-    transition::take(open, Intent::End(plan), known).await
+    Ok((plan, known, lock))
 }
 
 /// Checks whether the work can be brought to where it belongs; changes nothing.
