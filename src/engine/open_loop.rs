@@ -261,12 +261,8 @@ impl<'o> Loop<'o> {
     /// Returns the savepoint of the last checkpoint.
     pub(crate) fn checkpoint(&self) -> Savepoint<'_> {
         let state = &self.state;
-        let running = state.running();
         let gate_files = state.here.gate_files.borrow();
         let nested = state.here.before.nested.iter().map(|path| percent_decode(path));
-        let since = running
-            .as_ref()
-            .map_or(state.common.started, |running| running.since);
         let (tree, commit) = (state.checkpoint_tree().clone(), state.checkpoint().clone());
         Savepoint {
             nested: nested.chain(self.own_output.iter().cloned()).collect(),
@@ -274,8 +270,8 @@ impl<'o> Loop<'o> {
                 .iter()
                 .map(|file| (file.path.clone(), file.clone()))
                 .collect(),
-            has_own_inventory: running.is_some_and(|running| !running.by_hand),
-            ..Savepoint::of_checkpoint(self.site(), tree, commit, since)
+            has_own_inventory: state.is_by_process(),
+            ..Savepoint::of_checkpoint(self.site(), tree, commit, state.work_began())
         }
     }
 

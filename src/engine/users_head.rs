@@ -9,7 +9,6 @@ use crate::error::{Error, refuse};
 use crate::names::short_branch;
 use crate::protect::RefChanges;
 use crate::refs::{KeptRef, Update};
-use crate::state::State;
 
 /// The stash, whose entries are the reflog of this ref (git-stash(1)).
 const STASH: &str = "refs/stash";
@@ -46,12 +45,6 @@ pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
     open.save()
 }
 
-/// Returns whether the work that is judged is the user's, who may move HEAD.
-pub(crate) fn is_persons(state: &State) -> bool {
-    let running = state.running();
-    running.is_none_or(|running| running.by_hand) && !state.is_given_to_session()
-}
-
 /// Returns the moves that put the branch of HEAD back after an attempt, and the refs that keep its commits, named after
 /// `name`. HEAD itself is put back by the step.
 pub(crate) async fn put_back(
@@ -60,7 +53,7 @@ pub(crate) async fn put_back(
     name: &str,
 ) -> Result<(Vec<Update>, Vec<KeptRef>), Error> {
     let (mut updates, mut kept) = (Vec::new(), Vec::new());
-    if open.state.has_branch() || is_persons(&open.state) {
+    if open.state.has_branch() || open.state.is_work_of_user() {
         return Ok((updates, kept));
     }
     let own = open.state.loop_head();

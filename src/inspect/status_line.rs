@@ -93,10 +93,9 @@ pub fn of(common_dir: &Path, state: &State) -> String {
         if retries > 0 {
             words.push_str(&format!(" retry {retries}"));
         }
-        let is_by_agent = || state.running().is_some_and(|running| !running.by_hand);
         let waits = |until| until > Timestamp::now();
         words.push_str(match progress.phase {
-            Phase::Running if is_by_agent() && holder_is_gone(state) => " interrupted",
+            Phase::Running if state.is_by_process() && holder_is_gone(state) => " interrupted",
             Phase::Running => " running",
             _ if state.gate_before_work().is_some() && !holder_is_gone(state) => " gate running",
             _ if state.here.waits_until.get().is_some_and(waits) && !holder_is_gone(state) => " waiting",

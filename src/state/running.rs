@@ -57,6 +57,27 @@ impl State {
         self.running().is_some_and(|running| running.by_hand)
     }
 
+    /// Returns whether what runs, or did when its process died, is no word of the user's: an agent, gates or a hook.
+    pub fn is_by_process(&self) -> bool {
+        self.is_running() && !self.is_by_hand()
+    }
+
+    /// Returns whether the work in the work tree is the user's, who may move HEAD.
+    pub fn is_work_of_user(&self) -> bool {
+        !self.is_by_process() && !self.is_given_to_session()
+    }
+
+    /// Returns the mark of its processes.
+    pub fn run_mark(&self) -> Option<String> {
+        Some(self.running()?.run)
+    }
+
+    /// Returns the time since which it runs; if nothing does, since which the loop exists.
+    pub fn work_began(&self) -> Timestamp {
+        self.running()
+            .map_or(self.common.started, |running| running.since)
+    }
+
     /// Returns the gate that runs before any attempt.
     pub fn gate_before_work(&self) -> Option<RunningGate> {
         self.running()?.gate

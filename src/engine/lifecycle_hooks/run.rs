@@ -123,8 +123,8 @@ pub(super) async fn call(open: &Loop<'_>, call: Call<'_>) -> Result<Said, Error>
         None => open.store.door().begin_file(&open.file(LOG))?,
     };
     let alone = !open.state.is_running() && open.state.is_live();
-    let running = open.state.running().map(|running| running.run);
-    let run = running.unwrap_or_else(|| run_name(Timestamp::now()));
+    let run = open.state.run_mark();
+    let run = run.unwrap_or_else(|| run_name(Timestamp::now()));
     let mut job = hook_job(open, &call, options, &run);
     let settings = open.context.configuration.settings.clone();
     if settings.boxing.is_for_commands() {

@@ -15,7 +15,7 @@ use crate::engine::position::{Parent, Position};
 use crate::engine::steps::{revert, side};
 use crate::engine::stories::changes_only_the_list;
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, judged, marks, shared_stash, users_head};
+use crate::engine::{Loop, judged, marks, shared_stash};
 use crate::error::Error;
 use crate::git::worktree::{Reading, WorkTreeError};
 use crate::git::{StagedEntry, operations_in_progress};
@@ -106,7 +106,12 @@ pub(super) async fn decide(
             judgement
         };
     }
-    Ok((None, read_refused(open, is_persons_word).await))
+    let left = if is_persons_word {
+        open.read_work_tree().await
+    } else {
+        revert::read_what_is_left(open).await
+    };
+    Ok((None, left))
 }
 
 /// Returns why a checkpoint of this reading would leave work out, if it would.
@@ -117,19 +122,10 @@ async fn left_out(open: &Loop<'_>, left: &Result<Reading, Error>) -> Result<Opti
     if let Err(why) = reading.require_converted() {
         return Ok(Some(why.to_string()));
     }
-    if users_head::is_persons(&open.state) {
+    if open.state.is_work_of_user() {
         return Ok(None);
     }
     lost_work::lost_work(open, &reading.tree).await
-}
-
-/// Reads the work tree of an attempt that is not accepted. The user's is not touched.
-async fn read_refused(open: &Loop<'_>, is_persons: bool) -> Result<Reading, Error> {
-    if is_persons {
-        open.read_work_tree().await
-    } else {
-        revert::read_what_is_left(open).await
-    }
 }
 
 /// Decides whether the promised work can become a checkpoint: gates, the reviewer, hooks and the mark are checked in this
