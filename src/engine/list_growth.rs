@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::engine::Loop;
 use crate::engine::story_refusal::StoryRefusal;
-use crate::error::Error;
 use crate::state::{ListNotes, State};
 use crate::stories::{Finder, Listing, Story};
 
@@ -59,9 +57,9 @@ pub(crate) fn note_attempt(
 }
 
 /// Refuses an attempt at a story that an attempt has added, if there are too many of them. A user who types the command again
-/// has looked.
-pub(crate) fn refuse(open: &mut Loop<'_>, listing: &Listing, story: &Story) -> Result<(), Error> {
-    let notes = &mut open.state.common.list;
+/// has looked; the caller saves that.
+pub(crate) fn refuse(state: &mut State, listing: &Listing, story: &Story) -> Result<(), StoryRefusal> {
+    let notes = &mut state.common.list;
     if notes.length == 0 {
         notes.length = listing.stories.len();
     }
@@ -71,12 +69,10 @@ pub(crate) fn refuse(open: &mut Loop<'_>, listing: &Listing, story: &Story) -> R
     }
     let added = notes.added.len();
     (notes.length, notes.added) = (listing.stories.len(), Vec::new());
-    open.save()?;
     Err(StoryRefusal::Grown {
-        change: open.change().to_string(),
+        change: state.change.to_string(),
         added,
         story: story.id.clone(),
-        source_file: open.state.source().path.clone(),
-    }
-    .into())
+        source_file: state.source().path.clone(),
+    })
 }

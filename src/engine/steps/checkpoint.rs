@@ -43,15 +43,15 @@ pub(crate) async fn save(
 ) -> Result<(), Error> {
     open.state.common.unchanged = number_unchanged(open, &new, &reading);
     open.tell_few("not committed, because git cannot store it", &reading.unstorable);
-    commit(open, new, position, reading.tree).await
+    let (plan, known) = plan(open, new, position, reading.tree).await?;
+    transition::take(open, Intent::Checkpoint(plan), known).await
 }
 
 /// Counts completed stories whose agents changed nothing but the story list. The user's word needs no change, but is reported:
 /// going back to the checkpoint may have taken the work that was meant.
 fn number_unchanged(open: &Loop<'_>, new: &NewCheckpoint, reading: &Reading) -> u32 {
     let state = &open.state;
-    let running = state.running();
-    let by_agent = running.is_some_and(|running| !running.by_hand || state.is_given_to_session());
+    let by_agent = state.is_running() && !state.is_work_of_user();
     let is_fine = open.settings().empty_story == EmptyStory::Accept;
     let story = new.story.as_deref().unwrap_or_default();
     if is_fine || new.is_known_unchanged || new.story.is_none() || !changes_only_the_list(open, reading) {
@@ -73,13 +73,13 @@ fn number_unchanged(open: &Loop<'_>, new: &NewCheckpoint, reading: &Reading) -> 
     if by_agent { state.common.unchanged + 1 } else { 0 }
 }
 
-/// Makes a checkpoint of a tree that the working index was just read into.
-pub(super) async fn commit(
-    open: &mut Loop<'_>,
+/// Makes the commit and the plan of a checkpoint, whose tree was just read into the working index.
+pub(super) async fn plan(
+    open: &Loop<'_>,
     new: NewCheckpoint,
     position: &Position,
     tree: Oid,
-) -> Result<(), Error> {
+) -> Result<(CheckpointPlan, Known), Error> {
     let tree = with_held_list(open, tree, new.story.as_deref()).await?;
     submodules::share(open, open.state.checkpoint_tree(), &tree).await?;
     let name = match (&new.story, new.attempt) {
@@ -108,5 +108,5 @@ pub(super) async fn commit(
         stash: new.stash,
         ..Known::fresh()
     };
-    transition::take(open, Intent::Checkpoint(plan), known).await
+    Ok((plan, known))
 }

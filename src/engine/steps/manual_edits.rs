@@ -7,8 +7,9 @@ use super::work_away;
 use crate::engine::checkpoint_message::CHECKPOINT;
 use crate::engine::position::{checkpoint_gone, refuse_operation};
 use crate::engine::repository_refusal::RepositoryRefusal;
-use crate::engine::{Loop, numbers, users_head};
+use crate::engine::{Loop, numbers, transition, users_head};
 use crate::error::Error;
+use crate::state::Intent;
 
 /// Brings the loop to its checkpoint before an attempt: its branch is checked out, and the work tree matches it. One
 /// scan of the work tree, none if this process has just made the checkpoint or gone back to it.
@@ -77,7 +78,8 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         is_known_unchanged: false,
         beside: (None, None),
     };
-    checkpoint::commit(open, new, &position, reading.tree).await?;
+    let (plan, known) = checkpoint::plan(open, new, &position, reading.tree).await?;
+    transition::take(open, Intent::Checkpoint(plan), known).await?;
     open.tell(format!(
         "your edits since the last checkpoint{whose} were committed before story {story}"
     ));

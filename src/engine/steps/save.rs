@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use super::start_refusal::StartRefusal;
 use crate::engine::Loop;
 use crate::engine::stash::message;
-use crate::engine::transition::{self, Known};
 use crate::error::Error;
 use crate::git::StagedEntry;
 use crate::names::Oid;
 use crate::paths::first_few;
-use crate::state::{Intent, SavePlan, SavePoint};
+use crate::state::{SavePlan, SavePoint};
 
-/// Stores the state before an attempt at a story, unless its entry is there already.
-pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
+/// Makes the plan to store the state before an attempt at a story, and its entry unless that is there already. Returns `None`
+/// for a loop without entries.
+pub(crate) async fn plan(open: &Loop<'_>, story: &str) -> Result<Option<SavePlan>, Error> {
     if open.state.has_branch() {
-        return Ok(());
+        return Ok(None);
     }
     let staged = staged_now(open).await?;
     let head = open.state.loop_head().oid;
@@ -36,13 +36,12 @@ pub(crate) async fn save(open: &mut Loop<'_>, story: &str) -> Result<(), Error> 
             staged: staged.clone(),
             head: head.clone(),
         },
-        (_, None) => return Ok(()),
+        (_, None) => return Ok(None),
     };
-    let plan = SavePlan {
+    Ok(Some(SavePlan {
         old: old.filter(|old| old.entry != point.entry).map(|old| old.entry),
         point,
-    };
-    transition::take(open, Intent::Save(plan), Known::fresh()).await
+    }))
 }
 
 /// Writes the tree that the user has staged.

@@ -9,13 +9,14 @@ use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::review;
 use crate::engine::run_command::run_name;
-use crate::engine::steps::save::save;
+use crate::engine::steps::save;
+use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, Step, list_growth, numbers, shared_stash, stories, unmarked_stories};
 use crate::error::Error;
 use crate::events::{AttemptStarted, InForce, What};
 use crate::fs::{Durability, file_error};
 use crate::settings::Settings;
-use crate::state::{Current, Phase, Running};
+use crate::state::{Current, Intent, Phase, Running};
 use crate::stories::{Listing, Story};
 
 /// Records what an attempt at a story that begins now can touch; returns what has to be held of it. One scan of the work
@@ -25,7 +26,9 @@ pub(crate) async fn take_record(
     story: &str,
     settings: &Settings,
 ) -> Result<Facts, Error> {
-    save(open, story).await?;
+    if let Some(plan) = save::plan(open, story).await? {
+        transition::take(open, Intent::Save(plan), Known::fresh()).await?;
+    }
     if !settings.tests.pathspecs.is_empty() {
         open.site().record_excludes().await?;
     }
@@ -64,7 +67,10 @@ pub(crate) async fn choose_story(
     }
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
     let story = stories::story_to_do(&open.state, &listing)?;
-    list_growth::refuse(open, &listing, &story)?;
+    if let Err(refusal) = list_growth::refuse(&mut open.state, &listing, &story) {
+        open.save()?;
+        return Err(refusal.into());
+    }
     let (progress, id) = (open.state.progress(), &story.id);
     let is_spent = |one: &Current| one.id == *id && one.failures > progress.max_retries;
     if step != Step::Manual && progress.beside.iter().any(is_spent) {

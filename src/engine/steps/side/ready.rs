@@ -50,9 +50,11 @@ pub async fn may_begin(
     if let Some(limit) = limit_reached(open, settings, options.started)? {
         return Ok(Beginning::Limited(limit));
     }
-    let found = listing.stories.iter().find(|one| one.id == story);
-    if let Some(found) = found {
-        list_growth::refuse(open, &listing, found)?;
+    if let Some(found) = listing.find(&story)
+        && let Err(refusal) = list_growth::refuse(&mut open.state, &listing, found)
+    {
+        open.save()?;
+        return Err(refusal.into());
     }
     put_branch_back(open).await?;
     commit_manual_edits(open, &story).await?;
