@@ -90,7 +90,7 @@ fn agent_failed(mut open: Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
         return Ok(Answer::Nothing);
     }
     let error = call.error.clone().unwrap_or_else(|| "unknown".to_owned());
-    let session = agent_session(&mut open, &call.session);
+    let session = agent_session(&mut open.state, &call.session);
     session.seen = Timestamp::now();
     session.error = Some(error.clone());
     open.save()?;

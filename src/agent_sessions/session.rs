@@ -1,11 +1,11 @@
 //! The sessions of agents that a loop knows.
 
 use crate::engine::Loop;
-use crate::state::AgentSession;
+use crate::state::{AgentSession, State};
 
 /// Returns the record of the calling session, and makes one if there is none.
-pub(super) fn agent_session<'l>(open: &'l mut Loop<'_>, id: &str) -> &'l mut AgentSession {
-    let session = &mut open.state.here.session;
+pub(super) fn agent_session<'s>(state: &'s mut State, id: &str) -> &'s mut AgentSession {
+    let session = &mut state.here.session;
     let known = session.take().filter(|session| session.id == id);
     session.insert(known.unwrap_or_else(|| AgentSession::new(id)))
 }

@@ -46,7 +46,7 @@ pub(crate) async fn agent_stopped(mut open: Loop<'_>, call: &HookInput) -> Resul
     }
     let answer = Box::pin(answer_stop(&mut open, call)).await;
     let goes_on = matches!(answer, Ok(Answer::GoOn { .. }));
-    let session = agent_session(&mut open, &call.session);
+    let session = agent_session(&mut open.state, &call.session);
     session.released = !goes_on;
     if matches!(answer, Ok(Answer::Tell(_))) {
         session.given = None;
@@ -59,7 +59,7 @@ pub(crate) async fn agent_stopped(mut open: Loop<'_>, call: &HookInput) -> Resul
 
 async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     let settings = open.settings();
-    let turn = Turn::hear(agent_session(open, &call.session), call);
+    let turn = Turn::hear(agent_session(&mut open.state, &call.session), call);
     if matches!(open.state.phase(), Phase::Exhausted | Phase::Complete) && turn.released {
         return Ok(Answer::Nothing);
     }
@@ -99,8 +99,18 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     if outdated.is_some() {
         return give_next(open, call, &settings, outdated).await;
     }
-    if is_silent && let Some(answer) = remind(open, call, &settings, &story, &judgement)? {
-        return Ok(answer);
+    if is_silent {
+        if let Some(limit) = limits::limit_reached(open, &settings, turn.attempts)? {
+            return Ok(Answer::Tell(limited(open, &limit)));
+        }
+        let session = agent_session(&mut open.state, &call.session);
+        if session.reminders < REMINDERS {
+            session.reminders += 1;
+            return Ok(Answer::GoOn {
+                prompt: reminder(&story, &judgement),
+                fresh: false,
+            });
+        }
     }
     let said = Said {
         message: turn.message,
@@ -178,29 +188,6 @@ fn retries_spent(open: &Loop<'_>, story: String) -> Error {
     StepRefusal::RetriesSpent { change, story }.into()
 }
 
-/// Returns what to answer a session that promised nothing, unless it was reminded often enough.
-fn remind(
-    open: &mut Loop<'_>,
-    call: &HookInput,
-    settings: &Settings,
-    story: &Story,
-    judgement: &Judgement,
-) -> Result<Option<Answer>, Error> {
-    let session = agent_session(open, &call.session);
-    let (attempts, reminders) = (session.attempts, session.reminders);
-    if let Some(limit) = limits::limit_reached(open, settings, attempts)? {
-        return Ok(Some(Answer::Tell(limited(open, &limit))));
-    }
-    if reminders >= REMINDERS {
-        return Ok(None);
-    }
-    agent_session(open, &call.session).reminders += 1;
-    Ok(Some(Answer::GoOn {
-        prompt: reminder(story, judgement),
-        fresh: false,
-    }))
-}
-
 /// Judges what the session says of the story, as `complete` and `fail` do.
 async fn judge_session(
     open: &mut Loop<'_>,
@@ -214,7 +201,7 @@ async fn judge_session(
     site.take_judged_list(state.source())?;
     let since = since.unwrap_or_else(Timestamp::now);
     let mut begun = begin_at(open, (since, None), Step::Manual, chosen, None, settings)?;
-    let session = agent_session(open, &call.session);
+    let session = agent_session(&mut open.state, &call.session);
     session.attempts = session.attempts.saturating_add(1);
     session.reminders = 0;
     let written = begun.log.write_all(said.message.as_bytes());
@@ -225,7 +212,7 @@ async fn judge_session(
     tail.push(said.message.as_bytes());
     let outcome = Outcome::said(said.judgement, said.report, tail.text(), &begun.log);
     let end = conclude_by_hand(open, outcome, begun).await?;
-    agent_session(open, &call.session).given = None;
+    agent_session(&mut open.state, &call.session).given = None;
     Ok(end)
 }
 
@@ -249,7 +236,7 @@ async fn give_next(
             return Err(error);
         }
     };
-    let attempts = agent_session(open, &call.session).attempts;
+    let attempts = agent_session(&mut open.state, &call.session).attempts;
     if let Some(limit) = limits::limit_reached(open, settings, attempts)? {
         return Ok(Answer::Tell(limited(open, &limit)));
     }
@@ -258,7 +245,7 @@ async fn give_next(
     open.state.show_messages(&story.id);
     take_record(open, &story.id, settings).await?;
     let given = numbers::given_now(open, &story.id)?;
-    agent_session(open, &call.session).given = Some(given);
+    agent_session(&mut open.state, &call.session).given = Some(given);
     let before = before.map_or_else(String::new, |before| format!("{before}\n\n"));
     Ok(Answer::GoOn {
         prompt: format!(
