@@ -12,7 +12,7 @@ use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::require_branch;
 use super::server::{Answer, Server, There};
-use crate::engine::{self, Context, Loop, Portable};
+use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Store};
@@ -273,22 +273,18 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
     }
 }
 
-/// Closes a loop here if the remote has the same state of it, without a lease: any machine can continue it, and
-/// another loop can begin in this work tree. Returns false, and changes nothing, if the remote has not all of it.
-pub async fn set_aside(open: &mut Loop<'_>, server: &Server) -> Result<bool, Error> {
-    let change = open.change().clone();
-    let mut base = Base::new(open.repo(), &change, server.name());
-    let (there, _) = server.find(&change).await?;
+/// Returns the base of a loop here if the remote has the same state of it, without a lease: any machine can continue it, and
+/// another loop can begin in this work tree once this one is closed, and its base forgotten.
+pub async fn base_of_same(open: &Loop<'_>, server: &Server) -> Result<Option<Base>, Error> {
+    let change = open.change();
+    let base = Base::new(open.repo(), change, server.name());
+    let (there, _) = server.find(change).await?;
     let Some(there) = there.filter(|there| base.is_at(&there.oid) && there.record.holder.is_none()) else {
-        return Ok(false);
+        return Ok(None);
     };
     let packed = portable::pack(open, Tells::All).await?;
-    if open.git().tree_of(&there.oid).await? != packed.tree {
-        return Ok(false);
-    }
-    engine::set_aside(open).await?;
-    base.forget()?;
-    Ok(true)
+    let is_same = open.git().tree_of(&there.oid).await? == packed.tree;
+    Ok(is_same.then_some(base))
 }
 
 /// Returns whether the last state that the loop here has in common with the remote has its checkpoint.

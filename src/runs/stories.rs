@@ -240,11 +240,6 @@ impl<C: Command> Abreast<'_, C> {
         }
     }
 
-    /// Skips the stories that the user asks to skip, but those that are worked on.
-    async fn take_skips(&self, open: &mut Loop<'_>) -> Result<(), Error> {
-        take_skips(open, &self.stories()).await
-    }
-
     /// Returns the stories that are worked on.
     fn stories(&self) -> Vec<String> {
         let running = self.running.values();
@@ -330,7 +325,7 @@ impl<C: Command> Abreast<'_, C> {
         loop {
             let (is_needless, is_broken) = match self.take_in(open, made.clone()).await {
                 Ok(Taken::End(StepEnd::Skipped)) => {
-                    self.take_skips(open).await?;
+                    take_skips(open, &self.stories()).await?;
                     if is_promised {
                         continue;
                     }

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::{Head, oid_of};
 use crate::names::{Change, counted, typed};
-use crate::remote::handover::{has_another, is_shared, set_aside};
+use crate::remote::handover::{base_of_same, has_another, is_shared};
 use crate::remote::queue::{Entry, Queue, read};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
@@ -226,14 +226,16 @@ impl<C: Command> Worker<'_, C> {
         let settings = context.configuration.settings.clone();
         let server = Server::new(&context.repo, &settings, self.command.remote())?;
         let mut open = engine::open(context, change).await?;
-        let is_aside = set_aside(&mut open, &server).await?;
-        if !is_aside {
+        let Some(mut base) = base_of_same(&open, &server).await? else {
             let remote = server.name();
             self.command.say(&format!(
                 "{change} stays active here: {remote} does not have all of it"
             ));
-        }
-        Ok(is_aside)
+            return Ok(false);
+        };
+        engine::set_aside(&mut open).await?;
+        base.forget()?;
+        Ok(true)
     }
 }
 
