@@ -206,8 +206,7 @@ async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> 
         return Ok(names_and_letters(&between(&git, &from, &to).await?));
     }
     let mut changed = Changed::new();
-    let is_branch = state.has_branch();
-    if is_branch {
+    if state.has_branch() {
         // Commits of the agent's own.
         changed = names_and_letters(&between(&git, state.checkpoint().as_str(), "HEAD").await?);
     }
@@ -225,7 +224,7 @@ async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> 
             .strip_prefix(b"?? ")
             .is_some_and(|path| left_out.iter().any(|own| own == path))
     });
-    changed.extend(of_status(&status, is_branch));
+    changed.extend(of_status(&status, state.has_branch()));
     Ok(changed)
 }
 

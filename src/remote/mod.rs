@@ -60,8 +60,8 @@ async fn checkpoints_before(state: &Oid, git: &Git) -> Result<Vec<Oid>, GitError
 
 /// Refuses a loop whose checkpoints cannot travel.
 pub fn require_branch(change: &Change, strategy: Strategy) -> Result<(), RemoteRefusal> {
-    match strategy {
-        Strategy::Branch => Ok(()),
-        Strategy::Stash => Err(RemoteRefusal::InPlace(change.to_string())),
+    if strategy.leaves_head() {
+        return Err(RemoteRefusal::InPlace(change.to_string()));
     }
+    Ok(())
 }

@@ -16,7 +16,6 @@ use crate::inspect::next_steps::Driver;
 use crate::inspect::session::SessionStatus;
 use crate::inspect::status::{CurrentStory, Status};
 use crate::names::{counted, heading, typed};
-use crate::settings::Strategy;
 use crate::state::Phase;
 
 /// Formats `git ralph status` of one loop for a terminal with so many columns.
@@ -55,10 +54,12 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
 fn place(status: &Status) -> String {
     let from = status.original_branch.as_deref().unwrap_or("a detached HEAD");
     let is_over = status.phase == Phase::Finished && status.closed.as_deref() != Some("keep");
-    let place = match status.strategy {
-        _ if is_over => format!("began on {from}"),
-        Strategy::Branch => format!("on {}, from {from}", status.branch),
-        Strategy::Stash => format!("on {from}, which stays as it is (strategy stash)"),
+    let place = if is_over {
+        format!("began on {from}")
+    } else if status.strategy.leaves_head() {
+        format!("on {from}, which stays as it is (strategy stash)")
+    } else {
+        format!("on {}, from {from}", status.branch)
     };
     let mut text = format!("{} {place}\n", bold(status.change.as_str()));
     if let Some(own) = &status.worktree {

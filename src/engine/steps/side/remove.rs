@@ -56,8 +56,8 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let refs = open.git().refs(&all.each_ref().map(String::as_str)).await?;
     let of_start = OF_START.map(|role| name.ralph_ref(role));
     let is_work = |found: &&RefInfo| {
-        let is_branch = found.name == name.branch_ref() && found.oid == *state.initial();
-        !is_branch && !of_start.contains(&found.name)
+        let is_unmoved = found.name == name.branch_ref() && found.oid == *state.initial();
+        !is_unmoved && !of_start.contains(&found.name)
     };
     let kept_as = open
         .change()
