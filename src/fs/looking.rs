@@ -82,6 +82,20 @@ pub fn may_be_written(dir: &Path) -> bool {
     )
 }
 
+/// Returns those of these items of which `is_one` says so; its first error is returned instead.
+pub fn those_where<T, E>(
+    items: impl IntoIterator<Item = T>,
+    mut is_one: impl FnMut(&T) -> Result<bool, E>,
+) -> Result<Vec<T>, E> {
+    let mut found = Vec::new();
+    for item in items {
+        if is_one(&item)? {
+            found.push(item);
+        }
+    }
+    Ok(found)
+}
+
 /// Returns where a link leads.
 pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
     let read = fs::read_link(path).or_else(|error| long::link_of(path, error));

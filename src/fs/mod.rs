@@ -25,7 +25,7 @@ pub use error::{Durability, FileError, MAKE_ROOM, file_error, owned_by_another, 
 pub use looking::{
     entries_of, is_directory, is_file_or_link, is_regular, is_seen_as_file, is_special, is_there, kind_of,
     leads_to_file, link_of, may_be_there, may_be_written, may_exist, path_below, seen, seen_in, seen_itself,
-    target_of,
+    target_of, those_where,
 };
 pub use named::{append_named, make_named_dir, remove_named, remove_named_dir, write_named, write_through};
 pub use place::{TEMPORARY, is_absent};

@@ -18,7 +18,7 @@ use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
 use crate::fs::{
     Below, FileError, Links, entries_of, file_error, is_absent, is_no_such_file, may_exist, open_regular,
-    target_of,
+    target_of, those_where,
 };
 use crate::names::Oid;
 
@@ -221,12 +221,8 @@ impl Repo {
     /// Stages the intent to add those of these paths that are in the work tree and not in `index` (`git add -N`).
     pub async fn intend_to_add(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         let file = self.read_index(index)?;
-        let mut new = Vec::new();
-        for path in paths.iter().filter(|path| !file.has(path)) {
-            if self.exists(path)? {
-                new.push(path.clone());
-            }
-        }
+        let new = paths.iter().filter(|path| !file.has(path)).cloned();
+        let new = those_where(new, |path| self.exists(path))?;
         if new.is_empty() {
             return Ok(());
         }

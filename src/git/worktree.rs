@@ -16,7 +16,7 @@ use super::patches::DiffSize;
 use super::too_deep::{are_all_too_long, too_deep};
 use crate::error::advice::hint;
 use crate::error::refusals::refusals;
-use crate::fs::{Below, is_file_or_link, kind_of, may_be_there, path_below};
+use crate::fs::{Below, is_file_or_link, kind_of, may_be_there, path_below, those_where};
 use crate::names::Oid;
 use crate::paths::first_few;
 
@@ -424,13 +424,10 @@ impl Repo {
         let nested = super::Git::at_top(&dir).offline();
         let args = ["-z", "-c", "-o", "--exclude-standard"];
         let files = nested.cmd("ls-files", args).fields().await?;
-        let mut found = Vec::new();
-        for file in files.into_iter().map(|file| [path, b"/", &file].concat()) {
-            if is_file_or_link(&path_below(&self.top, &file))? {
-                found.push(file);
-            }
-        }
-        Ok(found)
+        let files = files.into_iter().map(|file| [path, b"/", &file].concat());
+        Ok(those_where(files, |file| {
+            is_file_or_link(&path_below(&self.top, file))
+        })?)
     }
 
     /// Applies `git update-index` with these modes to the given paths.

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use super::Loop;
 use crate::error::Error;
 use crate::events::Notices;
+use crate::fs::those_where;
 use crate::git::StagedEntry;
 use crate::git::index_file::GITLINK;
 use crate::git::worktree::Reading;
@@ -246,12 +247,8 @@ pub(super) fn settle_gate_files(open: &Loop<'_>) -> Result<(), Error> {
         return Ok(());
     }
     let index = open.repo().read_index_or_none(&open.repo().index())?;
-    let mut left = Vec::new();
-    for file in files {
-        if !index.has(&file.path) && open.repo().exists(&file.path)? {
-            left.push(file);
-        }
-    }
+    let files = files.into_iter().filter(|file| !index.has(&file.path));
+    let left = those_where(files, |file| open.repo().exists(&file.path))?;
     open.state.here.gate_files.replace(left);
     Ok(())
 }

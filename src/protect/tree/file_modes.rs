@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::moment::Moment;
-use crate::fs::{Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, umask_now};
+use crate::fs::{
+    Below, Durability, FileError, is_regular, kind_of, link_of, path_below, read, those_where, umask_now,
+};
 use crate::git::Repo;
 use crate::git::index_file::{Entry, IndexFile, touched};
 use crate::names::Oid;
@@ -253,14 +255,10 @@ impl Site<'_> {
             return Ok(());
         }
         let index = repo.read_index_if_there(&self.work_index())?;
-        let mut written = Vec::new();
-        for (_, path) in repo.git.diff_trees(was, now).await? {
-            let entry = index.find(&path);
-            let is_link = entry.is_some_and(|entry| entry.mode == LINK);
-            if is_link && is_regular(&path_below(&repo.top, &path))? {
-                written.push(path);
-            }
-        }
+        let is_link = |path: &Vec<u8>| index.find(path).is_some_and(|entry| entry.mode == LINK);
+        let changes = repo.git.diff_trees(was, now).await?.into_iter();
+        let links = changes.map(|(_, path)| path).filter(is_link);
+        let written = those_where(links, |path| is_regular(&path_below(&repo.top, path)))?;
         self.tell_few(
             "git writes links as files here (core.symlinks is false); each of these holds the target of a link",
             &written,

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::moment::Moment;
 use super::savepoint::Savepoint;
 use super::stat_changes::tracked_paths;
-use crate::fs::FileError;
+use crate::fs::{FileError, those_where};
 use crate::git::index::Entries;
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
@@ -54,12 +54,7 @@ impl Records {
 /// the index that describes it.
 pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
     let repo = site.repo;
-    let mut again = Vec::new();
-    for path in Records::of(site).sparse(moment)? {
-        if repo.exists(&path)? {
-            again.push(path);
-        }
-    }
+    let again = those_where(Records::of(site).sparse(moment)?, |path| repo.exists(path))?;
     for path in &again {
         // The savepoint has the same content, so nothing is lost.
         repo.remove_file(path)?;

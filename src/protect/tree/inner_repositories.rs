@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::moment::Moment;
 use super::stat_changes::tracked_directories;
-use crate::fs::{FileError, is_there, path_below};
+use crate::fs::{FileError, those_where};
 use crate::paths::shown;
 use crate::protect::records::Records;
 use crate::protect::trash::put_away;
@@ -54,12 +54,7 @@ pub(super) fn clear(site: Site<'_>, moment: Moment, trash: &Path) -> Result<Vec<
 /// Finds the `.git` of directories with tracked files, except the top. One `lstat` for each such directory.
 fn find(site: Site<'_>, index: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
     let repo = site.repo;
-    let mut found = Vec::new();
-    for dir in tracked_directories(repo, index)? {
-        let inner = [dir.as_slice(), b"/.git"].concat();
-        if is_there(&path_below(&repo.top, &inner))? {
-            found.push(inner);
-        }
-    }
-    Ok(found)
+    let dirs = tracked_directories(repo, index)?.into_iter();
+    let inner = dirs.map(|dir| [dir.as_slice(), b"/.git"].concat());
+    Ok(those_where(inner, |inner| repo.exists(inner))?)
 }

@@ -10,7 +10,7 @@ use super::attribute_sources::may_convert;
 use super::moment::Moment;
 use crate::fs::{
     Below, FileError, entries_of, has_same_bytes, is_regular, is_there, may_exist, path_below, read,
-    target_of,
+    target_of, those_where,
 };
 use crate::git::index_file::IndexFile;
 use crate::git::{GitError, Repo, is_blob};
@@ -254,13 +254,7 @@ fn has_same_size(one: &Path, other: &Path) -> Result<bool, FileError> {
 
 /// Returns those of these paths below a directory at which regular files are.
 fn regular(top: &Path, paths: impl IntoIterator<Item = Vec<u8>>) -> Result<Vec<Vec<u8>>, FileError> {
-    let mut found = Vec::new();
-    for path in paths {
-        if is_regular(&path_below(top, &path))? {
-            found.push(path);
-        }
-    }
-    Ok(found)
+    those_where(paths, |path| is_regular(&path_below(top, path)))
 }
 
 /// Copies files to the trash before they are overwritten, if git has them only in another form. `work` describes the
