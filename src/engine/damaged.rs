@@ -47,10 +47,8 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
 /// Writes HEAD, its branch and the loop's tip again if git cannot read them; returns whether it could not.
 pub(super) async fn repair_position(site: Site<'_>, state: &State) -> Result<bool, Error> {
     let (head, tip) = (state.loop_head(), state.tip_ref());
-    let (tip, in_attempt) = (
-        (tip.as_str(), state.checkpoint()),
-        state.phase() == Phase::Running,
-    );
+    let tip = (tip.as_str(), state.checkpoint());
+    let in_attempt = state.phase() == Phase::Running;
     let trash = site.trash().join("damaged");
     Ok(site.repair_position(&head, tip, in_attempt, &trash).await?)
 }

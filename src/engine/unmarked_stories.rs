@@ -46,12 +46,10 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     }
 }
 
-/// Makes the source show every completed story as done, before anything else is worked on; returns the resulting list.
-pub(super) async fn require_marks(
-    open: &mut Loop<'_>,
-    mut listing: Listing,
-    settings: &Settings,
-) -> Result<Listing, Error> {
+/// Reads the list, and makes its source show every completed story as done, before anything else is worked on; returns the
+/// resulting list.
+pub(super) async fn require_marks(open: &mut Loop<'_>, settings: &Settings) -> Result<Listing, Error> {
+    let mut listing = stories::read_list(open).await?;
     let before = open.state.common.unmarked.clone();
     forget_marked(&mut open.state, &listing);
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {

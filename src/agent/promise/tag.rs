@@ -92,10 +92,8 @@ impl Tag {
         let nonce = self
             .nonce
             .map_or_else(String::new, |nonce| format!(" {}", nonce.text()));
-        let (open, close) = (
-            String::from_utf8_lossy(self.open),
-            String::from_utf8_lossy(self.close),
-        );
+        let open = String::from_utf8_lossy(self.open);
+        let close = String::from_utf8_lossy(self.close);
         [self.complete, self.failed].map(|word| format!("{open}{word}{nonce}{close}"))
     }
 }

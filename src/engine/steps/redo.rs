@@ -145,10 +145,8 @@ async fn keep(open: &Loop<'_>, story: &str, work: &Accepted, next: &State) -> Re
     let lists = [open.state.source(), next.source()];
     let lists = lists.map(|source| format!(":(top,literal){}", source.path));
     let scratch = open.site().file("redo.index");
-    let (tree, from) = (
-        repo.git.tree_of(&work.to).await?,
-        repo.git.tree_of(&work.from).await?,
-    );
+    let tree = repo.git.tree_of(&work.to).await?;
+    let from = repo.git.tree_of(&work.from).await?;
     let tree = repo.tree_with_those_of(&scratch, [&tree, &from], &lists).await?;
     let message = format!("attempt {} at {story}: {}", work.attempt, Verdict::Redone);
     Ok(KeptRef::new(

@@ -86,10 +86,8 @@ pub(super) async fn reach(
 /// rules back. No ref keeps them. Scans the work tree once.
 async fn put_hidden_away(open: &Loop<'_>, from: &Oid, trash: &str) -> Result<(), Error> {
     let (git, now) = (open.git(), open.read_work_tree().await?.tree);
-    let (since, new) = (
-        git.diff_trees(from, &now).await?,
-        git.diff_trees(open.state.checkpoint_tree(), &now).await?,
-    );
+    let since = git.diff_trees(from, &now).await?;
+    let new = git.diff_trees(open.state.checkpoint_tree(), &now).await?;
     let new: HashSet<Vec<u8>> = added(new).collect();
     let hidden: Vec<Vec<u8>> = added(since).filter(|path| new.contains(path)).collect();
     let site = open.site();

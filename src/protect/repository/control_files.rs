@@ -155,10 +155,8 @@ impl ControlFiles {
     /// Keeps what is harmless of a replaced configuration. Returns the replaced exclude rules, if there were any.
     pub async fn settle(site: Site<'_>, differed: Vec<PutBack>) -> Result<Option<PathBuf>, ProtectError> {
         let repo = site.repo;
-        let (config, rules) = (
-            repo.common_dir.join("config"),
-            repo.common_dir.join("info/exclude"),
-        );
+        let config = repo.common_dir.join("config");
+        let rules = repo.common_dir.join("info/exclude");
         let mut replaced = None;
         for PutBack { path, instead } in differed {
             let Some(instead) = instead else { continue };

@@ -118,11 +118,8 @@ impl Scale {
     /// Returns the place of a time on the line.
     fn at(&self, time: f64) -> f64 {
         let next = self.points.partition_point(|(begin, _)| *begin <= time);
-        let (before, after) = (
-            next.checked_sub(1).map(|at| self.points[at]),
-            self.points.get(next),
-        );
-        match (before, after) {
+        let before = next.checked_sub(1).map(|at| self.points[at]);
+        match (before, self.points.get(next)) {
             (None, _) => 0.0,
             (Some(_), None) => 1.0,
             (Some((begin, from)), Some((end, to))) => {

@@ -224,14 +224,8 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     let marked = marks::mark_done(open, &begun.story, &begun.before, &begun.settings, begun.number).await;
     watch::end(open, watch).await?;
     marked.map_err(|reason| Judgement::new(Verdict::Failed, reason))?;
-    recheck_position(
-        open,
-        &mut base,
-        begun,
-        &list::Settled::default(),
-        "ralph.doneCommand",
-    )
-    .await?;
+    let settled = list::Settled::default();
+    recheck_position(open, &mut base, begun, &settled, "ralph.doneCommand").await?;
     Ok(base)
 }
 

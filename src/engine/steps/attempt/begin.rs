@@ -59,8 +59,7 @@ pub(crate) async fn choose_story(
     step: Step,
     settings: &Settings,
 ) -> Result<(Listing, Story), Error> {
-    let listing = stories::read_list(open).await?;
-    let listing = unmarked_stories::require_marks(open, listing, settings).await?;
+    let listing = unmarked_stories::require_marks(open, settings).await?;
     // Before anything else: the phase may not allow the step at all. A story may have been added to the list since.
     if open.state.phase() != Phase::Complete {
         open.advance(|progress| progress.may_begin(step))?;

@@ -99,10 +99,8 @@ pub(crate) async fn with_held_list(open: &Loop<'_>, tree: Oid, story: Option<&st
     if open.held_list.is_none() {
         return Ok(tree);
     }
-    let (before, now) = (
-        git.file_of(open.state.checkpoint(), &source.path).await?,
-        git.file_of(&tree, &source.path).await?,
-    );
+    let before = git.file_of(open.state.checkpoint(), &source.path).await?;
+    let now = git.file_of(&tree, &source.path).await?;
     let Some(before) = before else {
         return Ok(tree);
     };

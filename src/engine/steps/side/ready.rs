@@ -41,8 +41,7 @@ pub async fn may_begin(
     messages::take(open, None)?;
     put_list_back(open).await?;
     take_skips(open, running).await?;
-    let listing = stories::read_list(open).await?;
-    let listing = unmarked_stories::require_marks(open, listing, settings).await?;
+    let listing = unmarked_stories::require_marks(open, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
     let Some(story) = next(open, &listing, running, options).await? else {
         return Ok(Beginning::Nothing);

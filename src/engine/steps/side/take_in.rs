@@ -24,7 +24,7 @@ use crate::engine::steps::attempt::{
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::steps::skip::{SkipWatch, is_asked_to_skip};
 use crate::engine::transition::place;
-use crate::engine::{Loop, Step, list_growth, numbers, stories, unmarked_stories};
+use crate::engine::{Loop, Step, list_growth, numbers, unmarked_stories};
 use crate::error::Error;
 use crate::events::{Basis, ListPutBack, What};
 use crate::fs::{Links, open_regular, read_regular};
@@ -64,8 +64,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         put_branch_back(open).await?;
         commit_manual_edits(open, &id).await?;
     }
-    let listing = stories::read_list(open).await?;
-    let listing = unmarked_stories::require_marks(open, listing, settings).await?;
+    let listing = unmarked_stories::require_marks(open, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
     let is_open = |story: &&Story| story.id == id && !story.done;
     let story = listing.stories.iter().find(is_open).cloned();
@@ -172,16 +171,10 @@ async fn has_same_words(open: &Loop<'_>, made: &Made, id: &str) -> Result<bool, 
         return Ok(true);
     }
     let source = open.state.source();
-    let (base, tip) = (
-        open.git()
-            .file_of(&made.base, &source.path)
-            .await?
-            .unwrap_or_default(),
-        open.git()
-            .file_of(open.state.checkpoint(), &source.path)
-            .await?
-            .unwrap_or_default(),
-    );
+    let git = open.git();
+    let base = git.file_of(&made.base, &source.path).await?.unwrap_or_default();
+    let tip = git.file_of(open.state.checkpoint(), &source.path).await?;
+    let tip = tip.unwrap_or_default();
     // The members of a JSON story have no order.
     if source.has_same_story(&base, &tip, id) {
         return Ok(true);
@@ -357,14 +350,10 @@ async fn put_in_place(open: &Loop<'_>, tree: &Oid, beside: &Beside) -> Result<Op
 
 /// Makes the commit that keeps promised work which is not accepted, without its mark in the list.
 async fn keep_as_failed(open: &Loop<'_>, made: &Made, own: &Oid, words: &str) -> Result<Oid, Error> {
-    let (repo, list) = (
-        open.repo(),
-        [format!(":(top,literal){}", open.state.source().path)],
-    );
-    let (scratch, base) = (
-        open.site().file("merge.index"),
-        open.git().tree_of(&made.base).await?,
-    );
+    let repo = open.repo();
+    let list = [format!(":(top,literal){}", open.state.source().path)];
+    let scratch = open.site().file("merge.index");
+    let base = repo.git.tree_of(&made.base).await?;
     let tree = repo.tree_with_those_of(&scratch, [own, &base], &list).await?;
     let message = format!("attempt at {}: {words}", made.attempt.story);
     Ok(repo.commit_tree(&tree, &[&made.base], &message).await?)
