@@ -44,12 +44,7 @@ pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(
 
 /// Takes the messages while no process of git-ralph runs an attempt; a session may work on one.
 pub fn take_between(open: &mut Loop<'_>) -> Result<(), Error> {
-    let session = open
-        .state
-        .here
-        .session
-        .as_ref()
-        .filter(|session| session.is_at_work());
+    let session = open.state.session_at_work();
     let given = session.and_then(|session| session.given.clone());
     let during = given.as_ref().map(|given| (given.story.as_str(), given.attempt));
     take(open, during)

@@ -6,13 +6,12 @@ use crate::fs::Durability;
 use crate::git::{Git, LayoutHead, RepoLayout};
 use crate::names::Oid;
 use crate::state::noted::{shown, work_tree_of};
-use crate::state::{AgentSession, Noted, State, Store};
+use crate::state::{Noted, State, Store};
 
 /// Reads the position of HEAD and of the loop's branch, and records changes. During an attempt, or while an agent's
 /// session has a story, every change is the agent's.
 pub(super) async fn note(layout: &RepoLayout, state: &State) {
-    let session = state.here.session.as_ref();
-    if !state.is_at_rest() || session.is_some_and(AgentSession::is_at_work) {
+    if !state.is_at_rest() || state.session_at_work().is_some() {
         return;
     }
     let store = Store::new(&layout.common_dir, &state.change);

@@ -91,11 +91,20 @@ pub struct Ended {
 }
 
 impl State {
-    /// Returns whether an agent's session was given the present story.
-    pub fn is_given_to_session(&self) -> bool {
+    /// Returns the session of an agent that works on the loop.
+    pub fn session_at_work(&self) -> Option<&AgentSession> {
         let session = self.here.session.as_ref();
-        let given = session.and_then(|session| session.given.as_ref());
-        let (Some(given), Some(story)) = (given, self.current()) else {
+        session.filter(|session| session.is_at_work())
+    }
+
+    /// Returns the story that an agent's session was given.
+    pub fn given(&self) -> Option<&Given> {
+        self.here.session.as_ref()?.given.as_ref()
+    }
+
+    /// Returns whether that is the present story.
+    pub fn is_given_to_session(&self) -> bool {
+        let (Some(given), Some(story)) = (self.given(), self.current()) else {
             return false;
         };
         given.story == story.id && given.attempt == story.attempt

@@ -60,9 +60,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     }
     work_away::require_work_in(open, position.head.oid.as_ref(), &reading.tree).await?;
     reading.require_converted()?;
-    let session = open.state.here.session.as_ref();
-    let given = session.and_then(|session| session.given.as_ref());
-    let whose = match given {
+    let whose = match open.state.given() {
         Some(given) if numbers::still_stands(open, given)? => {
             format!(" (an agent's session was given story {})", given.story)
         }

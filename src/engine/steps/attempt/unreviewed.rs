@@ -14,13 +14,12 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, users_head};
 use crate::error::Error;
 use crate::settings::{Mark, Settings};
-use crate::state::{AgentSession, State};
+use crate::state::State;
 
 /// Puts the work of an attempt that was undone back into the work tree. Where that cannot be done, it stays in its ref.
 pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
-    let session = open.state.here.session.as_ref();
     // The session works on in this tree, and the marks of an agent are not restored.
-    if session.is_some_and(AgentSession::is_at_work) || begun.settings.mark == Mark::Agent {
+    if open.state.session_at_work().is_some() || begun.settings.mark == Mark::Agent {
         return;
     }
     let attempt = format!("{}@{}", begun.story.id, begun.number);
