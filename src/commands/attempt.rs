@@ -27,9 +27,8 @@ pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) 
     let options = AttemptOptions {
         settings,
         agent: args.agent,
-        started: 0,
         force: args.force,
-        leave: None,
+        ..AttemptOptions::default()
     };
     let end = Box::pin(engine::attempt(&mut open, step, &options)).await?;
     if let StepEnd::Limited(limit) = &end {

@@ -16,7 +16,6 @@ pub(super) async fn run(console: &Console, args: cli::CompleteArgs) -> Result<Ex
     let mut settings = open.settings();
     args.tests.apply(&mut settings);
     let options = AttemptOptions {
-        force: false,
         settings,
         ..AttemptOptions::default()
     };

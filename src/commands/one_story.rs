@@ -11,7 +11,7 @@ use crate::events::{News, Observer, What};
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::settings::Options;
-use crate::state::{Phase, Store};
+use crate::state::Phase;
 use crate::ui::{Narrator, Screen};
 
 /// Shows the agent's work: the run tells how the attempt ends.
@@ -39,11 +39,9 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
     let side = Change::new(side)?;
     let work = Work(Narrator::new(screen));
     let context = Console::context_of(&work).await?;
-    let common_dir = context.repo.common_dir.clone();
-    let unknown = |name: &Change| context.unknown_loop(name.as_str(), &[]);
-    let (change, place) = side.side_of().ok_or_else(|| unknown(&side))?;
-    let of = Store::new(&common_dir, &change).load()?;
-    let of = of.ok_or_else(|| unknown(&change))?;
+    let unknown = || context.unknown_loop(side.as_str(), &[]);
+    let (change, place) = side.side_of().ok_or_else(unknown)?;
+    let of = context.state_of(&change)?;
     let mut settings = of.settings_in(&context.configuration);
     let typed = Options::from(&args.settings);
     typed.apply(&mut settings);
@@ -66,9 +64,8 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
     let options = AttemptOptions {
         settings: settings_of_side(&step_settings(&open, &args.settings)),
         agent: args.agent,
-        started: 0,
-        force: false,
         leave: args.allow_test_changes,
+        ..AttemptOptions::default()
     };
     Ok(match Box::pin(attempt(&mut open, step, &options)).await? {
         StepEnd::Checkpointed => Exit::Done,

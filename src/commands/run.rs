@@ -15,7 +15,7 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::stories::source_of_new_loop;
 use crate::engine::{
-    AttemptOptions, BegunFor, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, why_in_turn,
+    AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, why_in_turn,
 };
 use crate::error::{Error, refuse};
 use crate::events::{News, Observer};
@@ -256,12 +256,9 @@ impl Command for Typed<'_> {
             settings,
             typed,
             agent: args.agent.clone(),
-            restart: false,
             allow_red: args.allow_red,
             own_work_tree: args.worktree.place(),
-            linked: None,
-            set_up: Vec::new(),
-            begun_for: BegunFor::Change,
+            ..StartOptions::default()
         };
         if args.dry_run {
             Box::pin(show(screen, context, &change, args, &options)).await?;

@@ -61,8 +61,7 @@ async fn ask(
 ) -> Result<Exit, Error> {
     refuse_word_of_attempt(context)?;
     refuse_side(context, change)?;
-    let unknown = || context.unknown_loop(change.as_str(), &[]);
-    let state = store.load()?.ok_or_else(unknown)?;
+    let state = context.state_of(change)?;
     let running = running_stories(context, &state);
     let story = match (word, running.as_slice()) {
         (Some(word), _) => Some(story_named(context, &state, word).await?),

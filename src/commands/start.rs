@@ -5,7 +5,7 @@ use super::pick::change_to_run;
 use super::setup::{Console, here, put_stories_in, tell_ignored, tell_strategy};
 use crate::cli;
 use crate::cli::complete::{changes, names_of, offer, offer_anywhere};
-use crate::engine::{BegunFor, Context, StartOptions, agent_of, resume, start};
+use crate::engine::{Context, StartOptions, agent_of, resume, start};
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
@@ -80,13 +80,10 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let options = StartOptions {
         settings,
         typed,
-        agent: Vec::new(),
         restart: args.restart,
         allow_red: args.allow_red,
         own_work_tree: args.worktree.place(),
-        linked: None,
-        set_up: Vec::new(),
-        begun_for: BegunFor::Change,
+        ..StartOptions::default()
     };
     if args.dry_run {
         if !dry_run::of_new_loop(console.screen, &context, &change, &options, refs).await? {

@@ -34,8 +34,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     refuse_word_of_attempt(&context)?;
     refuse_side(&context, &change)?;
     let store = Store::new(&context.repo.common_dir, &change);
-    let state = store.load()?;
-    let state = state.ok_or_else(|| context.unknown_loop(change.as_str(), &[]))?;
+    let state = context.state_of(&change)?;
     if !state.is_live() {
         return Err(StepRefusal::of_end(&state).into());
     }
@@ -64,8 +63,7 @@ fn from_input() -> Result<String, Error> {
 /// Returns the line about when the words are read.
 fn when_read(store: &Store, state: &State) -> String {
     let change = &state.change;
-    let session = state.here.session.as_ref().filter(|session| session.is_at_work());
-    let given = session.and_then(|session| session.given.as_ref());
+    let given = state.session_at_work().and_then(|session| session.given.as_ref());
     let current = state.attempted().filter(|_| store.is_held());
     let running = current.map(|current| (&current.id, current.attempt));
     let running = running.or(given.map(|given| (&given.story, given.attempt)));

@@ -17,7 +17,7 @@ use crate::names::Change;
 use crate::processes::Table;
 use crate::settings::{Configuration, Places, to_std};
 use crate::signal::Stop;
-use crate::state::{self, Store, is_side, loops_among};
+use crate::state::{self, State, Store, is_side, loops_among};
 use crate::stories;
 
 /// The form of `git hook run` in this git: it exists since 2.36, and since 2.54, where configuration can name hooks
@@ -176,6 +176,12 @@ impl<'o> Context<'o> {
                 state.is_some_and(|state| !state.has_branch() && state.work_tree() == self.repo.top)
             })
         })
+    }
+
+    /// Reads the state of a loop, which must be there.
+    pub fn state_of(&self, change: &Change) -> Result<State, Error> {
+        let state = Store::new(&self.repo.common_dir, change).load()?;
+        state.ok_or_else(|| self.unknown_loop(change.as_str(), &[]))
     }
 
     /// Returns the error about a loop that is not among the known ones.

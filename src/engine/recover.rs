@@ -50,9 +50,7 @@ async fn open_for<'o>(
         context = Box::pin(go_to_own(context, &state)).await?;
     }
     let lock = store.lock()?;
-    let Some(state) = store.load()? else {
-        return Err(context.unknown_loop(change.as_str(), &[]));
-    };
+    let state = context.state_of(change)?;
     let mut open = Loop::new(context, state, store, lock);
     match make_ready(&mut open, purpose).await {
         Err(error) if purpose == Purpose::Look && !matches!(error.advice().exit, Exit::Signal(_)) => {
@@ -160,9 +158,7 @@ async fn repaired_position(open: &Loop<'_>) -> Result<Head, Error> {
 /// command.
 pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
     let store = Store::new(&context.repo.common_dir, change);
-    let Some(mut state) = store.load()? else {
-        return Err(context.unknown_loop(change.as_str(), &[]));
-    };
+    let mut state = context.state_of(change)?;
     allow_retries(&context, &mut state);
     take_commands(&mut state, &context.configuration);
     let is_leaving = state.is_leaving();

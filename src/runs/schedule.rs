@@ -67,7 +67,7 @@ pub enum Then {
 }
 
 /// The changes of a run, as far as it knows them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Schedule {
     /// True if the changes are those in a queue, in random order among alike, and one that needs the user is passed over.
     /// Else they were named, are taken in their order, and the first failure ends the run with its exit code.
@@ -103,10 +103,7 @@ impl Schedule {
             has_queue,
             number: named.len(),
             named: named.into(),
-            tried: BTreeSet::new(),
-            over: BTreeSet::new(),
-            passed_over: BTreeMap::new(),
-            exit: None,
+            ..Self::default()
         }
     }
 
