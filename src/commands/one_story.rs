@@ -2,9 +2,10 @@
 //! if the agent's service did not answer, and shows what its agent prints. The run that started it takes in what it made.
 
 use super::run::Args;
-use super::setup::{Console, step_settings};
+use super::setup::{here, step_settings};
 use crate::engine::{
-    AttemptOptions, StartOptions, Step, StepEnd, attempt, begin_side, refuse_inside_attempt, settings_of_side,
+    AttemptOptions, Context, StartOptions, Step, StepEnd, attempt, begin_side, refuse_inside_attempt,
+    settings_of_side,
 };
 use crate::error::Error;
 use crate::events::{News, Observer, What};
@@ -38,7 +39,7 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
     refuse_inside_attempt()?;
     let side = Change::new(side)?;
     let work = Work(Narrator::new(screen));
-    let context = Console::context_of(&work).await?;
+    let context = Context::open(&here()?, &work).await?;
     let unknown = || context.unknown_loop(side.as_str(), &[]);
     let (change, place) = side.side_of().ok_or_else(unknown)?;
     let of = context.state_of(&change)?;

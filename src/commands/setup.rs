@@ -11,7 +11,7 @@ use crate::cli;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::{self, Context, Loop, StepEnd, refuse_side};
 use crate::error::Error;
-use crate::events::{Observer, What};
+use crate::events::What;
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::inspect::status::Status;
@@ -64,11 +64,6 @@ impl Console {
         let context = Context::open(&here()?, &self.narrator).await?;
         self.settle_colours(context.configuration.colour);
         Ok(context)
-    }
-
-    /// Opens the repository around the current directory for another observer.
-    pub(super) async fn context_of(observer: &dyn Observer) -> Result<Context<'_>, Error> {
-        Context::open(&here()?, observer).await
     }
 
     /// Opens the loop of a step.

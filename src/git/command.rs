@@ -441,7 +441,7 @@ pub(super) fn failure(verb: &str, output: &Output) -> GitError {
 }
 
 /// Splits NUL-terminated fields.
-pub(super) fn split_z(bytes: &[u8]) -> Vec<Vec<u8>> {
+pub fn split_z(bytes: &[u8]) -> Vec<Vec<u8>> {
     bytes
         .split(|b| *b == 0)
         .filter(|field| !field.is_empty())
@@ -449,8 +449,8 @@ pub(super) fn split_z(bytes: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Joins paths, each ended by NUL, for `-z --stdin`.
-pub(super) fn joined_z(paths: &[Vec<u8>]) -> Vec<u8> {
+/// Joins paths, each ended by NUL.
+pub fn joined_z<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for path in paths {
         bytes.extend(path);

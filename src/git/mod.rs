@@ -51,7 +51,7 @@ mod waits;
 pub mod worktree;
 
 pub use apart::{Temporary, quoted, temporary_in};
-pub use command::{Git, REPOSITORY_VARIABLES};
+pub use command::{Git, REPOSITORY_VARIABLES, joined_z, split_z};
 pub use discover::{Head, Repo, discover, discover_in_files};
 pub use error::GitError;
 pub use filters::Filters;

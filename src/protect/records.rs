@@ -11,6 +11,7 @@ use crate::fs::{
     Below, Durability, FileError, Links, file_error, is_directory, kind_of, may_exist, path_below,
     read_regular,
 };
+use crate::git::{joined_z, split_z};
 use crate::paths::parents;
 
 /// Paths relative to the top.
@@ -42,22 +43,12 @@ impl Records {
 
     /// Reads a list of paths.
     pub fn paths(&self, name: &str) -> Result<Paths, FileError> {
-        Ok(self
-            .read(name)?
-            .split(|byte| *byte == 0)
-            .filter(|path| !path.is_empty())
-            .map(<[u8]>::to_vec)
-            .collect())
+        Ok(split_z(&self.read(name)?).into_iter().collect())
     }
 
     /// Saves a list of paths.
     pub fn save_paths(&self, name: &str, paths: &Paths) -> Result<(), FileError> {
-        let mut bytes = Vec::new();
-        for path in paths {
-            bytes.extend_from_slice(path);
-            bytes.push(0);
-        }
-        self.write(name, &bytes)
+        self.write(name, &joined_z(paths))
     }
 
     /// Removes a list of paths.

@@ -86,10 +86,7 @@ async fn forget(open: &Loop<'_>) -> Result<(), Error> {
         .collect();
     git.update_refs(&deletions, &format!("ralph: refused start {change}"))
         .await?;
-    let door = open.store.door();
-    door.remove_file(&open.store.state_file())?;
-    door.remove(&open.store.dir())?;
-    Ok(())
+    Ok(open.store.remove_files()?)
 }
 
 /// Runs all gates and returns the first that fails.
