@@ -61,7 +61,7 @@ pub use identity::{Identities, Signers};
 pub use layout::{LayoutHead, RepoLayout, git_directories, is_same_dir, path_in};
 pub use linked_worktrees::{BeginsAt, WorkTreeInfo};
 pub use new_objects::{is_blob, is_commit};
-pub use objects::{Described, StagedEntry};
+pub use objects::{Described, StagedEntry, added_in};
 pub use operations::{autostashes, clear_operations, operations_in_progress};
 pub use own_files::{OwnFiles, PutBack, Runs};
 pub use patches::{DiffSize, FileStat};

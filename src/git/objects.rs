@@ -36,6 +36,12 @@ pub struct Described {
     pub trailer: Option<String>,
 }
 
+/// Returns those paths of differences that only the second state has.
+pub fn added_in(changes: &[(u8, Vec<u8>)]) -> impl Iterator<Item = &Vec<u8>> {
+    let added = changes.iter().filter(|(status, _)| *status == b'A');
+    added.map(|(_, path)| path)
+}
+
 impl Git {
     /// Makes an index hold a tree.
     pub(super) async fn read_tree(&self, tree: &Oid, index: &Path) -> Result<(), GitError> {

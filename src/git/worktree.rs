@@ -12,6 +12,7 @@ use super::command::{failure, joined_z, split_z};
 use super::discover::Repo;
 use super::error::{GitError, SEE_FILTERS, is_of_filter};
 use super::new_entries::{New, compared, has_no_links};
+use super::objects::added_in;
 use super::patches::DiffSize;
 use super::too_deep::{are_all_too_long, too_deep};
 use crate::error::advice::hint;
@@ -68,10 +69,7 @@ pub struct Reading {
 impl Reading {
     /// Returns the paths that `base` lacks.
     pub fn added(&self) -> impl Iterator<Item = &Vec<u8>> {
-        let changes = self.changes.iter().flatten();
-        changes
-            .filter(|(status, _)| *status == b'A')
-            .map(|(_, path)| path)
+        added_in(self.changes.as_deref().unwrap_or_default())
     }
 
     /// Returns the size of its differences from the base, if it was counted.

@@ -11,9 +11,9 @@ use super::Loop;
 use crate::error::Error;
 use crate::events::Notices;
 use crate::fs::those_where;
-use crate::git::StagedEntry;
 use crate::git::index_file::GITLINK;
 use crate::git::worktree::Reading;
+use crate::git::{StagedEntry, added_in};
 use crate::names::{Oid, typed};
 use crate::paths::{first_few, shown};
 use crate::protect::Savepoint;
@@ -302,11 +302,7 @@ pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<
             .filter(|entry| entry.mode != "000000")
             .map(|entry| entry.path)
             .collect();
-        let new: HashSet<&Vec<u8>> = changes
-            .iter()
-            .filter(|(status, _)| *status == b'A')
-            .map(|(_, path)| path)
-            .collect();
+        let new: HashSet<&Vec<u8>> = added_in(&changes).collect();
         made.retain(|entry| new.contains(&entry.path) && !gone.contains(&entry.path));
         others.retain(|path| made.iter().all(|entry| entry.path != *path));
         remember(open, &made).await?;

@@ -6,7 +6,7 @@ use super::start_refusal::StartRefusal;
 use crate::engine::Loop;
 use crate::engine::stash::message;
 use crate::error::Error;
-use crate::git::StagedEntry;
+use crate::git::{StagedEntry, added_in};
 use crate::names::Oid;
 use crate::paths::first_few;
 use crate::state::{SavePlan, SavePoint};
@@ -69,13 +69,11 @@ async fn shape(open: &Loop<'_>, story: &str, staged: &Oid, head: &Oid) -> Result
     let (repo, tree) = (open.repo(), open.state.checkpoint_tree());
     let git = &repo.git;
     let base = git.tree_of(head).await?;
-    let added = |changes: Vec<(u8, Vec<u8>)>| -> HashSet<Vec<u8>> {
-        let added = changes.into_iter().filter(|(status, _)| *status == b'A');
-        added.map(|(_, path)| path).collect()
-    };
-    let mut untracked = added(git.diff_trees(staged, tree).await?);
+    let changes = git.diff_trees(staged, tree).await?;
+    let mut untracked: HashSet<&Vec<u8>> = added_in(&changes).collect();
     if base != *staged && !untracked.is_empty() {
-        let new = added(git.diff_trees(&base, tree).await?);
+        let new = git.diff_trees(&base, tree).await?;
+        let new: HashSet<&Vec<u8>> = added_in(&new).collect();
         untracked.retain(|path| new.contains(path));
     }
     let message = message(open, story);

@@ -9,7 +9,7 @@ use crate::engine::position::Position;
 use crate::error::Error;
 use crate::events::Notices;
 use crate::fs::may_exist;
-use crate::git::{GitError, clear_operations};
+use crate::git::{GitError, added_in, clear_operations};
 use crate::names::Oid;
 use crate::refs::KeptRef;
 
@@ -88,17 +88,13 @@ async fn put_hidden_away(open: &Loop<'_>, from: &Oid, trash: &str) -> Result<(),
     let (git, now) = (open.git(), open.read_work_tree().await?.tree);
     let since = git.diff_trees(from, &now).await?;
     let new = git.diff_trees(open.state.checkpoint_tree(), &now).await?;
-    let new: HashSet<Vec<u8>> = added(new).collect();
-    let hidden: Vec<Vec<u8>> = added(since).filter(|path| new.contains(path)).collect();
+    let new: HashSet<&Vec<u8>> = added_in(&new).collect();
+    let hidden = added_in(&since).filter(|path| new.contains(path));
+    let hidden: Vec<Vec<u8>> = hidden.cloned().collect();
     let site = open.site();
     Ok(open
         .checkpoint()
         .put_new_away(&hidden, &site.trash().join(trash))?)
-}
-
-fn added(changes: Vec<(u8, Vec<u8>)>) -> impl Iterator<Item = Vec<u8>> {
-    let added = changes.into_iter().filter(|(status, _)| *status == b'A');
-    added.map(|(_, path)| path)
 }
 
 /// Goes back to the checkpoint after an attempt.

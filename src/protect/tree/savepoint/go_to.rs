@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use super::Savepoint;
 use crate::fs::{Below, is_there, path_below};
 use crate::git::worktree::{Count, Reading};
-use crate::git::{GitError, StagedEntry};
+use crate::git::{GitError, StagedEntry, added_in};
 use crate::names::Oid;
 use crate::paths::first_few;
 use crate::protect::records::Records;
@@ -143,8 +143,7 @@ impl Savepoint<'_> {
             // By rules that came since, git also writes an untouched file.
             touched.extend(changes.iter().map(|(_, path)| path.clone()));
             times.note(&repo.top, touched.iter());
-            let came = changes.iter().filter(|(status, _)| *status == b'A');
-            added.extend(came.map(|(_, path)| path.clone()));
+            added.extend(added_in(&changes).cloned());
             let seen = changes.clone();
             // If a file changed meanwhile, none is changed; the next turn sees it.
             let done = match self.restore_rules(&changes).await? {
@@ -245,8 +244,7 @@ impl Savepoint<'_> {
         mut changes: Changes,
     ) -> Result<(Oid, Changes), ProtectError> {
         let (repo, work) = (self.site.repo, self.site.work_index());
-        let added = changes.iter().filter(|(status, _)| *status == b'A');
-        let added: Vec<Vec<u8>> = added.map(|(_, path)| path.clone()).collect();
+        let added: Vec<Vec<u8>> = added_in(&changes).cloned().collect();
         let known = self.known_before()?;
         // The attempt removed the rule that hid the path.
         let (was_there, mut added): (Vec<_>, Vec<_>) =
