@@ -223,10 +223,7 @@ async fn give_next(
     settings: &Settings,
     before: Option<String>,
 ) -> Result<Answer, Error> {
-    let step = match open.state.phase() {
-        Phase::Failed => Step::Retry,
-        _ => Step::Next,
-    };
+    let step = open.state.progress().next_step();
     let (listing, story) = match choose_story(open, step, settings).await {
         Ok(chosen) => chosen,
         Err(error) => {

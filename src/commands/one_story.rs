@@ -4,7 +4,7 @@
 use super::run::Args;
 use super::setup::{here, step_settings};
 use crate::engine::{
-    AttemptOptions, Context, StartOptions, Step, StepEnd, attempt, begin_side, refuse_inside_attempt,
+    AttemptOptions, Context, StartOptions, StepEnd, attempt, begin_side, refuse_inside_attempt,
     settings_of_side,
 };
 use crate::error::Error;
@@ -12,7 +12,6 @@ use crate::events::{News, Observer, What};
 use crate::exit::Exit;
 use crate::names::Change;
 use crate::settings::Options;
-use crate::state::Phase;
 use crate::ui::{Narrator, Screen};
 
 /// Shows the agent's work: the run tells how the attempt ends.
@@ -58,10 +57,7 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
         ..StartOptions::default()
     };
     let mut open = Box::pin(begin_side(context, &of, (story, place), &options)).await?;
-    let step = match open.state.phase() {
-        Phase::Failed => Step::Retry,
-        _ => Step::Next,
-    };
+    let step = open.state.progress().next_step();
     let options = AttemptOptions {
         settings: settings_of_side(&step_settings(&open, &args.settings)),
         agent: args.agent,

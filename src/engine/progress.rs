@@ -64,6 +64,14 @@ impl Progress {
         }
     }
 
+    /// Returns the step with which an agent goes on.
+    pub fn next_step(&self) -> Step {
+        match self.phase {
+            Phase::Failed => Step::Retry,
+            _ => Step::Next,
+        }
+    }
+
     /// Sets the incomplete stories, in order, without skipped ones. A failed story that is no longer among them is
     /// forgotten.
     pub fn listed(&mut self, incomplete: &[String]) -> Result<(), Refusal> {

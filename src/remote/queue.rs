@@ -13,6 +13,7 @@ use super::tenure::other_work;
 use crate::engine::Context;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::names::{Change, Oid, counted, typed};
 use crate::settings::Settings;
 use crate::state::{self, Ending, Phase, State, Store};
@@ -227,6 +228,14 @@ impl Entry {
             conflicts_with: None,
             there: None,
             change,
+        }
+    }
+
+    /// Returns the exit code of a run that leaves it to a person.
+    pub fn exit(&self) -> Exit {
+        match self.phase {
+            "exhausted" => Exit::RetriesSpent,
+            _ => Exit::Person,
         }
     }
 

@@ -14,13 +14,13 @@ use tokio::time::{Instant, sleep_until};
 use super::children::{Child, Ended};
 use super::command::{Command, Printed};
 use super::schedule::{End, Schedule, Then, Turn, worst};
-use super::worker::standings;
+use super::worker::{standings, tell_passed_over};
 use crate::engine::Context;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Head;
 use crate::held::UnderWay;
-use crate::names::{Change, Oid, counted};
+use crate::names::{Change, Oid};
 use crate::remote::queue::read;
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
@@ -171,10 +171,7 @@ pub async fn beside(
     }
     failed?;
     let number = run.changes.queue.as_ref().map_or(0, Schedule::number_passed_over);
-    if number > 0 {
-        let what = counted(number, "change needs", "changes need");
-        command.say(&format!("{what} attention: git ralph queue"));
-    }
+    tell_passed_over(command, number);
     if !run.changes.named.is_empty() {
         let left: Vec<&str> = run.changes.named.iter().map(Change::as_str).collect();
         command.say(&format!("not begun: {}", left.join(", ")));
@@ -207,11 +204,7 @@ impl<C: Command> Beside<'_, C> {
         let queue = read(&context, &settings, server.as_ref(), &mut self.watch).await?;
         let is_ours = |change: &Change| self.running.values().any(|running| running == change);
         for entry in queue.need_person().filter(|entry| !is_ours(&entry.change)) {
-            let exit = match entry.phase {
-                "exhausted" => Exit::RetriesSpent,
-                _ => Exit::Person,
-            };
-            if schedule.pass_over(&entry.change, exit) {
+            if schedule.pass_over(&entry.change, entry.exit()) {
                 self.command
                     .say(&format!("passed over {}: {}", entry.change, entry.why));
             }

@@ -30,12 +30,16 @@ pub async fn work(command: &impl Command, schedule: Schedule) -> Result<Exit, Er
         pause: Duration::ZERO,
     };
     let ended = Box::pin(worker.work()).await;
-    let number = worker.schedule.number_passed_over();
+    tell_passed_over(command, worker.schedule.number_passed_over());
+    ended
+}
+
+/// Says how many changes were passed over, if any were.
+pub(super) fn tell_passed_over(command: &impl Command, number: usize) {
     if number > 0 {
         let what = counted(number, "change needs", "changes need");
         command.say(&format!("{what} attention: git ralph queue"));
     }
-    ended
 }
 
 /// Keeps what a run knows, from one change to the next.
@@ -106,11 +110,7 @@ impl<C: Command> Worker<'_, C> {
         return_to_base(&context, &base).await?;
         let queue = read(&context, &settings, Some(&server), &mut self.watch).await?;
         for entry in queue.need_person() {
-            let exit = match entry.phase {
-                "exhausted" => Exit::RetriesSpent,
-                _ => Exit::Person,
-            };
-            self.pass_over(&entry.change, &entry.why, exit);
+            self.pass_over(&entry.change, &entry.why, entry.exit());
         }
         let queue = standings(&queue, &self.watch);
         Ok(self.schedule.choose(&queue, fastrand::usize(..)))

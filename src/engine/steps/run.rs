@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::events::What;
 use crate::exit::Exit;
 use crate::settings::OnFailure;
-use crate::state::{Current, Phase, Progress};
+use crate::state::{Current, Progress};
 use crate::stories::Listing;
 
 /// The reason why the driver stopped.
@@ -133,10 +133,7 @@ impl Driver {
             note_stopped(open, Some(BY_REQUEST.to_owned()));
             return Ok(Some(Stopped::Asked));
         }
-        let step = match open.state.phase() {
-            Phase::Failed => Step::Retry,
-            _ => Step::Next,
-        };
+        let step = open.state.progress().next_step();
         let end = attempt(open, step, &self.options).await;
         self.options.started += 1;
         match end {

@@ -24,11 +24,11 @@ use crate::engine::steps::attempt::{
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::steps::skip::{SkipWatch, is_asked_to_skip};
 use crate::engine::transition::place;
-use crate::engine::{Loop, Step, list_growth, numbers, unmarked_stories};
+use crate::engine::{Loop, list_growth, numbers, unmarked_stories};
 use crate::error::Error;
 use crate::events::{Basis, ListPutBack, What};
 use crate::fs::{Links, open_regular, read_regular};
-use crate::git::StagedEntry;
+use crate::git::{StagedEntry, added_in};
 use crate::names::{Oid, typed};
 use crate::paths::{first_few, shown};
 use crate::refs::KeptRef;
@@ -80,14 +80,11 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         return Ok(Taken::Needless);
     }
     open.advance(|progress| progress.turn_to(&id))?;
-    let step = match open.state.phase() {
-        Phase::Failed => Step::Retry,
-        Phase::Exhausted => {
-            keep(open, &made, "the story has no retries left").await?;
-            return Ok(Taken::Needless);
-        }
-        _ => Step::Next,
-    };
+    if open.state.phase() == Phase::Exhausted {
+        keep(open, &made, "the story has no retries left").await?;
+        return Ok(Taken::Needless);
+    }
+    let step = open.state.progress().next_step();
     put_branch_back(open).await?;
     commit_manual_edits(open, &id).await?;
     let agent = agent_of_attempt(open, &story, options)?;
@@ -335,8 +332,7 @@ async fn put_in_place(open: &Loop<'_>, tree: &Oid, beside: &Beside) -> Result<Op
     }
     let hidden = git.diff_trees(&seen, tree).await?;
     let paths = first_few(hidden.iter().map(|(_, path)| path)).join(", ");
-    let unseen = hidden.into_iter().filter(|(status, _)| *status == b'A');
-    let unseen: Vec<Vec<u8>> = unseen.map(|(_, path)| path).collect();
+    let unseen: Vec<Vec<u8>> = added_in(&hidden).cloned().collect();
     open.checkpoint().put_new_away(&unseen, &trash)?;
     let (verdict, others) = match &beside.merged {
         Some(_) => (Verdict::Conflict, &beside.published),
