@@ -51,7 +51,7 @@ async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Err
     if !is_kept {
         return refuse(FinishRefusal::NotKept(with_keep(&words)));
     }
-    if !args.strategy.unwrap_or(settings.strategy).is_branch() {
+    if args.strategy.unwrap_or(settings.strategy).leaves_head() {
         return refuse(StartRefusal::InPlaceBeside);
     }
     if let Some(Some(_)) = args.worktree.worktree {
