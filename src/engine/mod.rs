@@ -56,6 +56,7 @@ mod users_head;
 mod watch;
 mod work_tree_contents;
 mod work_tree_copies;
+mod work_tree_lock;
 mod work_tree_place;
 mod work_tree_removal;
 mod work_tree_setup;
@@ -79,6 +80,7 @@ pub use steps::attempt::{AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt,
 pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
 pub use steps::land::{Landed, land};
 pub use steps::manual::{complete, fail, revert};
+pub use work_tree_lock::half_made;
 
 pub use steps::preflight::{BegunFor, Found, StartOptions};
 pub(crate) use steps::prune::outdated;

@@ -1,15 +1,11 @@
 //! Work trees that loops make for themselves: where they are, how they are made and prepared, and how a command that is
 //! typed in another one gets there.
-//!
-//! Such a work tree is locked (git-worktree(1)) from its first moment until its loop is closed, so that git neither
-//! prunes nor removes it. The lock's reason names the change, and says so while the work tree is being made: git may not
-//! have written all of its files if that was cut off.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::work_tree_contents::{settle, tell_lacking};
 use super::work_tree_copies::copy_ignored;
+use super::work_tree_lock::{is_half_made, is_locked, making, note_made, owner, reason};
 use super::work_tree_place::{OwnTree, Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use super::work_tree_setup::{end_setup, set_up};
@@ -21,19 +17,13 @@ use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::submodules;
 use crate::error::{Error, refuse};
 use crate::events::Notices;
-use crate::fs::{
-    Below, Durability, FileError, Links, file_error, is_regular, is_there, may_exist, read_regular_text,
-    target_of,
-};
+use crate::fs::{FileError, is_regular, is_there, may_exist, target_of};
 use crate::git::{BeginsAt, Git, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover};
 use crate::names::{Change, Oid, counted};
 use crate::paths::{WorkTreePath, shown};
 use crate::protect::KeptModes;
 use crate::settings::Settings;
 use crate::state::{Linked, State, Store};
-
-/// Maximum length of the reason for which a work tree is locked, in bytes.
-const MOST_OF_A_REASON: u64 = 1 << 16;
 
 /// A work tree in which a loop can begin.
 pub(super) struct Prepared {
@@ -62,35 +52,6 @@ impl Made {
     }
 }
 
-/// Returns the reason for which the work tree of a loop is locked.
-fn reason(change: &Change) -> String {
-    format!("git ralph: {change}")
-}
-
-/// Returns the reason for which it is locked while it is being made.
-fn making(change: &Change) -> String {
-    format!("git ralph: {change} (being made)")
-}
-
-/// Name of the file with the reason of a lock (gitrepository-layout(5), `worktrees/<id>/locked`).
-const LOCKED: &str = "locked";
-
-/// Returns the file with the reason of its lock.
-fn lock_of(top: &Path) -> Option<PathBuf> {
-    RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join(LOCKED))
-}
-
-/// Returns whether git-ralph was cut off while it made this work tree.
-fn is_half_made(change: &Change, top: &Path) -> bool {
-    is_locked(top, &making(change))
-}
-
-/// Returns whether this work tree is locked for this reason.
-fn is_locked(top: &Path, reason: &str) -> bool {
-    let found = lock_of(top).and_then(|lock| read_regular_text(&lock, Links::Refused, MOST_OF_A_REASON).ok());
-    found.is_some_and(|found| found.trim_end() == reason)
-}
-
 /// Returns the error for a loop whose work tree is not in its place, if it is in another one.
 fn moved(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let of_loop = reason(&state.change);
@@ -112,31 +73,12 @@ fn is_cut_off(repo: &Repo, top: &Path) -> Result<bool, FileError> {
         && repo.layout().linked_work_trees()?.any(|linked| linked == top))
 }
 
-/// Notes that a work tree is complete, in a file with these permissions.
-///
-/// # Errors
-/// If its git directory cannot be found or written: it counts as half made then.
-fn note_made(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
-    let Some(layout) = RepoLayout::of_work_tree(top) else {
-        let unknown = io::Error::other("it names no git directory that can be read");
-        return Err(file_error("read", &top.join(".git"), unknown).into());
-    };
-    let reason = format!("{}\n", reason(change));
-    let door = Below::new(&layout.git_dir);
-    Ok(door.write(Path::new(LOCKED), reason.as_bytes(), mode, Durability::Atomic)?)
-}
-
 /// Removes the work trees that sides of this change began to make, and in which no loop has begun. Costs no process if there is
 /// none.
 pub(super) async fn clear_half_made_sides(context: &Context<'_>, of: &Change) -> Result<(), Error> {
     let settings = &context.configuration.settings;
     for top in context.repo.layout().linked_work_trees()? {
-        let reason =
-            lock_of(&top).and_then(|lock| read_regular_text(&lock, Links::Refused, MOST_OF_A_REASON).ok());
-        let side = reason.as_deref().and_then(|reason| {
-            let name = reason.trim_end().strip_prefix("git ralph: ")?;
-            Change::new(name.strip_suffix(" (being made)").unwrap_or(name)).ok()
-        });
+        let side = owner(&top).map(|(change, _)| change);
         let Some(side) = side.filter(|side| side.side_of().is_some_and(|(change, _)| change == *of)) else {
             continue;
         };

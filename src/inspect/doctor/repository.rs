@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::notes::Notes;
 use crate::engine::attempt::unpromised::require_judge;
-use crate::engine::outdated;
 use crate::engine::stories::progress_of;
 use crate::engine::story_source::wanted;
+use crate::engine::{half_made, outdated};
 use crate::error::Error;
 use crate::fs::target_of;
 use crate::git::index::lock_of;
@@ -72,6 +72,7 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         }
     };
     stale_locks(&repo, notes).await;
+    half_made_work_trees(&repo, notes);
     let known = match state::changes(&repo.common_dir) {
         Ok(known) => known,
         Err(error) => {
@@ -120,6 +121,19 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         loops,
         changes,
     })
+}
+
+/// Notes work trees that no loop has begun in: a git-ralph that made them was cut off.
+fn half_made_work_trees(repo: &Repo, notes: &mut Notes) {
+    for (change, top) in half_made(repo).unwrap_or_default() {
+        notes.problem(
+            format!(
+                "a git-ralph that made the work tree {} for {change} was cut off",
+                top.display()
+            ),
+            format!("git worktree remove --force --force {}", typed_path(&top)),
+        );
+    }
 }
 
 /// Notes a repository that git refuses to read because another user owns it, with the command that git names.

@@ -3,9 +3,10 @@
 use std::fs;
 
 use git_ralph::tables::PRESETS;
+use nix::sys::signal::Signal;
 
 use crate::support::remote::Remote;
-use crate::support::{CHANGE, Sandbox, working_git, write_program};
+use crate::support::{CHANGE, Sandbox, wait_until, working_git, write_program};
 
 #[test]
 fn doctor_reports_a_missing_agent() {
@@ -442,4 +443,25 @@ fn doctor_and_a_dry_run_name_filters_that_an_attempt_can_write() {
     let begun = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0);
     assert!(!begun.stderr.contains("filter.lfs"));
     begun.says(&format!("warning: {named}"));
+}
+
+#[test]
+fn work_tree_that_was_never_finished_is_named_with_what_removes_it() {
+    let sandbox = Sandbox::new();
+    let begun = sandbox.notes.join("begun");
+    let setup = format!("touch '{}'; sleep 600", begun.display());
+    sandbox.configure("ralph.worktreeSetup", &setup);
+    let starting = sandbox.direct(&["start", CHANGE, "--worktree"]).start();
+    wait_until("the work tree is being prepared", || begun.exists());
+    let of_setup = || sandbox.ralph(&["doctor"]).stdout;
+    let words = "was cut off\n";
+    assert!(!of_setup().contains(words), "it is being made");
+    starting.signal(Signal::SIGKILL);
+    drop(starting.end());
+    let doctor = of_setup();
+    assert!(doctor.contains(words), "{doctor}");
+    let (_, hint) = doctor.split_once("hint: git worktree remove ").unwrap();
+    let command = format!("worktree remove {}", hint.lines().next().unwrap());
+    sandbox.git(&command.split(' ').collect::<Vec<_>>());
+    assert!(!of_setup().contains(words));
 }
