@@ -24,7 +24,7 @@ use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, Printed, abreast, drive, one};
 use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
-use crate::state::{live_in, sides};
+use crate::state::{Store, live_in, sides};
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
 use clap::value_parser;
@@ -377,7 +377,8 @@ pub(super) fn has_choice(args: &Args, settings: &Settings) -> bool {
 
 /// Returns whether the loop is already live, so that its state may name the agent.
 pub(super) fn goes_on(context: &Context<'_>, change: &Change) -> bool {
-    context.resolve_change(Some(change.as_str())).is_ok()
+    let live = Store::new(&context.repo.common_dir, change).load_live();
+    live.is_ok_and(|state| state.is_some())
 }
 
 /// Refuses to work beside other changes on one whose loop is active in the work tree in which the command was typed.

@@ -71,12 +71,10 @@ async fn ask(
         }
         (None, running) => running.first().filter(|_| !args.undo).cloned(),
     };
-    let requests = store.skip_requests()?;
-    let asked = requests
-        .iter()
-        .rfind(|request| story.as_ref().is_none_or(|id| request.story == *id));
-    let id = match asked.filter(|request| args.undo && !request.is_undone) {
-        Some(request) => request.story.clone(),
+    let asked = store.asked_to_skip()?.into_iter();
+    let mut asked = asked.filter(|asked| args.undo && story.as_ref().is_none_or(|id| id == asked));
+    let id = match asked.next_back() {
+        Some(asked) => asked,
         None => {
             let listing = listing_of(&state, state.work_tree()).await?;
             story_to_skip(&state, &listing, story.as_deref(), args.undo)?

@@ -22,7 +22,7 @@ use crate::events::tally::{self, Tally};
 use crate::events::{Event, News, Notices, What};
 use crate::fs::{Below, Durability, FileError};
 use crate::git::worktree::{Count, Reading};
-use crate::git::{DiffSize, Git, Head, Repo, operations_in_progress};
+use crate::git::{DiffSize, Git, Head, Repo, discover, operations_in_progress};
 use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::prompt::Template;
@@ -353,8 +353,7 @@ impl<'o> Loop<'o> {
     /// Refuses a step that needs the loop's own list while another branch is checked out, which has another list, or none.
     /// Asks git only where that is not known to be right.
     pub async fn require_place(&self) -> Result<(), Error> {
-        let place = self.state.loop_head().branch;
-        let is_there = |head: Head| head.branch == place;
+        let is_there = |head: Head| self.state.is_branch_of(&head);
         if !self.state.is_live() || self.view.head().is_some_and(is_there) {
             return Ok(());
         }
@@ -521,13 +520,17 @@ fn require_work_tree(state: &State, repo: &Repo) -> Result<(), Error> {
 
 /// Refuses a step that a loop may not begin in this work tree, where HEAD is now.
 pub async fn require_step_here(context: &Context<'_>, state: &State) -> Result<(), Error> {
-    let (repo, head) = (&context.repo, &context.head);
-    if state.has_own_work_tree() {
+    let (repo, head) = if state.has_own_work_tree() {
+        discover(state.work_tree()).await?
+    } else {
+        require_work_tree(state, &context.repo)?;
+        (context.repo.clone(), context.head.clone())
+    };
+    refuse_operation(&repo).await?;
+    if state.is_branch_of(&head) {
         return Ok(());
     }
-    require_work_tree(state, repo)?;
-    refuse_operation(repo).await?;
-    position::require_place(&repo.git, state, head).await
+    position::require_place(&repo.git, state, &head).await
 }
 
 /// Refuses a step that a loop may not begin now.

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
+use crate::engine::work_tree_lock::owner;
 use crate::error::{Error, refuse};
 use crate::git::{Git, Head, Repo, oid_of, operations_in_progress};
 use crate::names::{Oid, short_branch};
@@ -133,7 +134,11 @@ pub(crate) fn checkpoint_gone(state: &State) -> Error {
 /// Refuses a step while an operation of git's is under way.
 pub(crate) async fn refuse_operation(repo: &Repo) -> Result<(), Error> {
     match operations_in_progress(repo).await?.first() {
-        Some(operation) => Err(RepositoryRefusal::OperationInProgress((*operation).to_owned()).into()),
+        Some(operation) => Err(RepositoryRefusal::OperationInProgress {
+            operation: (*operation).to_owned(),
+            own: owner(&repo.top).map(|_| repo.top.clone()),
+        }
+        .into()),
         None => Ok(()),
     }
 }

@@ -1,24 +1,33 @@
 //! Errors of steps that need the repository in another state.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::error::advice::{hint, lines};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::git::UncleanSubmodule;
-use crate::names::typed;
+use crate::names::{typed, typed_path};
 use crate::paths::shown;
 
 refusals! {
 /// The reason why a step cannot work on the present repository.
 #[derive(Debug, thiserror::Error)]
 pub enum RepositoryRefusal {
-    #[error("{} in progress here", with_article(.0))]
-    OperationInProgress(String)
-        => |(what)| match what.as_str() {
-            "bisect" => hint("git bisect reset"),
-            "cherry-pick or revert" => hint("git cherry-pick --abort, or: git revert --abort"),
-            _ => hint(format!("git {what} --continue, or: git {what} --abort")),
+    #[error("{} in progress {}", with_article(operation), place_of(own.as_ref()))]
+    OperationInProgress {
+        /// Git's name for it.
+        operation: String,
+        /// The loop's own work tree, if it is there: the command may have been typed in another one.
+        own: Option<PathBuf>,
+    }
+        => |operation, own| {
+            let git = own.as_ref().map_or_else(|| "git".to_owned(), |own| format!("git -C {}", typed_path(own)));
+            match operation.as_str() {
+                "bisect" => hint(format!("{git} bisect reset")),
+                "cherry-pick or revert" => hint(format!("{git} cherry-pick --abort, or: {git} revert --abort")),
+                what => hint(format!("{git} {what} --continue, or: {git} {what} --abort")),
+            }
         };
     #[error("submodule {0} has uncommitted changes")]
     DirtySubmodule(String)
@@ -120,6 +129,14 @@ impl From<UncleanSubmodule> for RepositoryRefusal {
             Some(words) => Self::UnreadableSubmodule(path, words),
         }
     }
+}
+
+/// Returns the words for the work tree in which an operation is.
+fn place_of(own: Option<&PathBuf>) -> String {
+    own.map_or_else(
+        || "here".to_owned(),
+        |own| format!("in {}", shown(own.as_os_str().as_bytes())),
+    )
 }
 
 /// Returns the name of an operation as the beginning of a sentence about it.

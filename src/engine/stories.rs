@@ -11,7 +11,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::git::worktree::Reading;
-use crate::git::{Git, Head, Repo};
+use crate::git::{Git, Head, Repo, discover};
 use crate::names::{Change, Oid, typed};
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, Ending, Listed, Phase, Progress, State, Store};
@@ -84,10 +84,10 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
 }
 
 /// Reads the stories of a loop. If nothing marks them in their source, those with a checkpoint are done; so are those
-/// with a checkpoint that their source no longer lists. Marks that attempts beside others make count as little as when the
+/// with a checkpoint that their source no longer lists. Marks that an attempt makes while it runs count as little as when the
 /// list is put back.
 pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
-    if state.here.holds_list
+    if (state.here.holds_list || state.phase() == Phase::Running)
         && let Some(bytes) = held_list(state, top).await
     {
         return Ok(remembering(state, state.source().list_in(&bytes)?));
@@ -103,15 +103,22 @@ pub(super) async fn listing_in_place(state: &State, top: &Path) -> Result<Listin
 /// Returns the list of the last checkpoint with what was added to it since; `None` if no commit has it.
 async fn held_list(state: &State, top: &Path) -> Option<Vec<u8>> {
     let (git, source) = (Git::at_top(top), state.source());
-    let before = git.file_of(state.checkpoint(), &source.path).await.ok()??;
+    let before = git.file_behind(state.checkpoint(), &source.path).await.ok()??;
     let now = source.bytes(top).map_err(|error| error.to_string());
     let seen = now.as_deref().map_err(String::as_str);
     Some(source.settle(&before, seen, "", Additions::Stay).bytes)
 }
 
-/// Reads the stories of a loop for display: those on its branch, if HEAD is elsewhere.
+/// Reads the stories of a loop for display: those in its work tree, or on its branch, if HEAD is elsewhere there.
 pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Result<Listing, Error> {
-    if !state.is_place(head)
+    let place = state.work_tree();
+    if place != repo.top
+        && let Ok((there, head)) = discover(place).await
+        && there.top == place
+    {
+        return Box::pin(listing_from_head(state, &head, &there)).await;
+    }
+    if !state.is_branch_of(head)
         && let Some(tip) = repo.git.oid_at(&state.tip_ref()).await?
         && let Some(listing) = listing_at(&repo.git, state, &tip).await
     {
@@ -130,7 +137,7 @@ pub async fn listing_at(git: &Git, state: &State, commit: &Oid) -> Option<Listin
     if source.is_by_command() || Path::new(&source.path).is_absolute() {
         return None;
     }
-    let bytes = git.file_of(commit, &source.path).await.ok()??;
+    let bytes = git.file_behind(commit, &source.path).await.ok()??;
     Some(remembering(state, source.list_in(&bytes).ok()?))
 }
 
@@ -264,7 +271,7 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
     open.require_place().await?;
     follow_source(open);
     let watch = watch::begin(open, Who::Tracker).await?;
-    let listing = listing_of(&open.state, &open.repo().top).await;
+    let listing = listing_in_place(&open.state, &open.repo().top).await;
     watch::end(open, watch).await?;
     let listing = listing?;
     note_open(&mut open.state, &listing)?;

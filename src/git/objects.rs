@@ -60,6 +60,27 @@ impl Git {
         Ok((output.code == Some(0)).then_some(output.stdout))
     }
 
+    /// Reads a file of a commit, where a link inside that commit leads to it, too; returns `None` if there is no such file.
+    pub async fn file_behind(&self, commit: &Oid, name: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let spec = format!("{commit}:{name}\n");
+        let args = ["--batch", "--follow-symlinks"];
+        let found = self
+            .cmd("cat-file", args)
+            .stdin(spec.into_bytes())
+            .bytes()
+            .await?;
+        // "<oid> blob <size>", the content, and the end of a line.
+        let Some(end) = found.iter().position(|byte| *byte == b'\n') else {
+            return Ok(None);
+        };
+        let (head, content) = (String::from_utf8_lossy(&found[..end]), &found[end + 1..]);
+        let mut words = head.split(' ').skip(1);
+        let (Some("blob"), Some(Ok(size))) = (words.next(), words.next().map(str::parse::<usize>)) else {
+            return Ok(None);
+        };
+        Ok(content.get(..size).map(<[u8]>::to_vec))
+    }
+
     /// Returns the tree of a commit.
     pub async fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
         self.tree_of_name(commit.as_str()).await

@@ -182,12 +182,12 @@ impl Status {
         self.diff().into_iter().chain(others).chain(steps).collect()
     }
 
-    /// Returns whether another story than the current one is open, and none was put off, nor this one before.
+    /// Returns whether another story can be tried before the current one, and none was put off.
     fn has_others(&self) -> bool {
         let done = self.stories_done.unwrap_or(0) + self.skipped.len() + 1;
         let current = self.current.as_ref().map(|story| &story.id);
-        let is_first = current.is_none_or(|id| !self.tried_again.contains(id));
-        self.put_off.is_empty() && is_first && self.stories_total.is_some_and(|total| total > done)
+        let may_wait = current.is_none_or(|id| !self.not_put_off.contains(id));
+        self.put_off.is_empty() && may_wait && self.stories_total.is_some_and(|total| total > done)
     }
 
     fn steps_when_complete(&self) -> Vec<NextStep> {

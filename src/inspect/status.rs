@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::error::advice::Advise;
 use crate::events::log::attempts;
 use crate::events::tally::Tally;
-use crate::git::{Head, Repo};
+use crate::git::{Head, Repo, discover};
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
 use crate::state::{Ending, Intent, Phase, State, Store, noted};
@@ -74,9 +74,9 @@ pub struct Status {
     pub asked_to_skip: Vec<String>,
     /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
     pub put_off: Vec<String>,
-    /// The ids of the stories that were put off and have been tried again.
+    /// The ids of stories that cannot be put off: they were before, or all others wait for them.
     #[serde(skip)]
-    pub tried_again: Vec<String>,
+    pub not_put_off: Vec<String>,
     /// Number of the messages of the user that no attempt has been shown (`git ralph tell`).
     pub messages: usize,
     /// The attempt whose work `git ralph restore` restored, as story@number; null if there is none.
@@ -297,9 +297,12 @@ impl Status {
                     way_back: refusal.advice().hint.map(|command| (command, "to make it again")),
                     ..Self::from_listing(state, None, Some(refusal.to_string()))
                 },
-                None => match Self::in_cut_off_end(repo, state) {
-                    Some(status) => status,
-                    None => Self::of(state, place).await,
+                None => match (Self::in_cut_off_end(repo, state), discover(place).await) {
+                    (Some(status), _) => status,
+                    (None, Ok((there, head))) if there.top == place => {
+                        Box::pin(Self::where_it_is(&there, &head, state)).await?
+                    }
+                    (None, _) => Self::of(state, place).await,
                 },
             };
             // Every command finds the loop's own work tree.
@@ -321,7 +324,13 @@ impl Status {
                 Self::from_listing(state, None, None)
             };
             return Ok(Self {
-                problem: Some(RepositoryRefusal::OperationInProgress(operation.to_owned()).to_string()),
+                problem: Some(
+                    RepositoryRefusal::OperationInProgress {
+                        operation: operation.to_owned(),
+                        own: None,
+                    }
+                    .to_string(),
+                ),
                 operation: Some(operation),
                 ..status
             });
@@ -451,7 +460,7 @@ impl Status {
             skipped,
             asked_to_skip: Vec::new(),
             put_off,
-            tried_again: {
+            not_put_off: {
                 let tried = progress.put_off.iter().filter(|other| other.is_over);
                 tried.map(|other| other.story.id.clone()).collect()
             },

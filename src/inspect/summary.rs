@@ -1,11 +1,13 @@
 //! The summary of a loop at the end of a command: its progress, its time and cost.
 
 use super::status::Status;
+use crate::engine::stories::{Upcoming, listing_of, upcoming};
 use crate::engine::{Loop, raised_by};
 use crate::error::Error;
 use crate::events::Attempt;
 use crate::events::tally::Tally;
 use crate::git::DiffSize;
+use crate::state::Phase;
 use std::time::Duration;
 
 /// The summary of a loop at the end of a command.
@@ -31,6 +33,16 @@ impl Summary {
         status.add_attempts(&open.state, &tally);
         status.raised_by = raised_by(&open.state, tally.cost, &open.settings());
         let state = &open.state;
+        if state.phase() == Phase::Exhausted
+            && let Some(spent) = state.current()
+            && let Ok(listing) = listing_of(state, &open.repo().top).await
+        {
+            let mut left_out = state.progress().skipped.clone();
+            left_out.push(spent.id.clone());
+            if !matches!(upcoming(&listing, &left_out), Upcoming::Story(_)) {
+                status.not_put_off.push(spent.id.clone());
+            }
+        }
         let failed = state.progress().skipped.iter().filter_map(|id| {
             let last = tally.latest(id)?;
             last.verdict.counts().then(|| last.clone())

@@ -69,6 +69,13 @@ pub(super) fn put_away(
     }
 }
 
+impl Site<'_> {
+    /// Moves the patches that `git am` has not applied yet to the directory `trash`: nothing else has them.
+    pub fn put_patches_away(self, trash: &Path) -> Result<(), FileError> {
+        set_aside(self, &self.repo.git_dir.join("rebase-apply"), trash)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

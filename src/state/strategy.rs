@@ -84,6 +84,12 @@ impl State {
         )
     }
 
+    /// Returns whether HEAD is on the branch where it must be, or is detached if it must be: commits of the user's may have
+    /// moved it.
+    pub fn is_branch_of(&self, head: &Head) -> bool {
+        head.branch == self.loop_head().branch
+    }
+
     /// Returns whether HEAD is on the branch where it must be; a detached one, at its commit.
     pub fn is_place(&self, head: &Head) -> bool {
         head.is_at(&self.loop_head())

@@ -107,6 +107,7 @@ async fn keep(open: &Loop<'_>, aside: bool) -> Result<EndPlan, Error> {
 /// Closes a loop that left HEAD in its place: the work is in the work tree already, uncommitted. Its stash entries stay
 /// if `keep`.
 async fn close(open: &Loop<'_>, keep: bool) -> Result<EndPlan, Error> {
+    refuse_operation(open.repo()).await?;
     require_work_here(open).await?;
     let tip = open.position().await?.tip;
     let finished = tip.unwrap_or_else(|| open.state.checkpoint().clone());

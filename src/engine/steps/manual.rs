@@ -96,6 +96,10 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     forget_record(open)?;
     users_head::follow(open).await?;
     let position = open.position().await?;
+    if !open.state.is_branch_of(&position.head) {
+        // It may be about another branch.
+        refuse_operation(open.repo()).await?;
+    }
     let at_tip = position.tip.as_ref() == Some(open.state.checkpoint());
     if at_tip
         && position.is_on_branch(&open.state)

@@ -88,9 +88,13 @@ pub async fn restore(
         attempt: Some(format!("{story}@{attempt}")),
         is_unreviewed,
     };
-    let (left, tree) = (PutAway::all(open, &plan.trash), plan.tree.clone());
+    let redone = format!("redo.{}", plan.trash);
+    let left = [&plan.trash, &redone].map(|name| PutAway::all(open, name));
+    let tree = plan.tree.clone();
     transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
-    left.tell(open, &tree).await?;
+    for left in left {
+        left.tell(open, &tree).await?;
+    }
     Ok(attempt)
 }
 

@@ -106,11 +106,12 @@ async fn before_attempt(
     known: Known,
     left: &mut Left,
 ) -> Result<(), Error> {
-    clear_operations(open.repo()).await?;
     let checkpoint = open.checkpoint();
     let kept = left.kept.first().map_or(kept, |kept| kept.name.clone());
     let (site, state) = (open.site(), &open.state);
     let trash = site.trash().join(trash);
+    site.put_patches_away(&trash)?;
+    clear_operations(open.repo()).await?;
     let source = (state.source(), !open.is_recovering);
     let went = checkpoint.on_return(known.reading, (&trash, &kept), source);
     let went = went.await?;

@@ -109,10 +109,22 @@ pub(super) fn open() -> Vec<OpenRefusal> {
 
 pub(super) fn repository() -> Vec<RepositoryRefusal> {
     vec![
-        RepositoryRefusal::OperationInProgress("merge".to_owned()),
-        RepositoryRefusal::OperationInProgress("am".to_owned()),
-        RepositoryRefusal::OperationInProgress("bisect".to_owned()),
-        RepositoryRefusal::OperationInProgress("cherry-pick or revert".to_owned()),
+        RepositoryRefusal::OperationInProgress {
+            operation: "merge".to_owned(),
+            own: None,
+        },
+        RepositoryRefusal::OperationInProgress {
+            operation: "am".to_owned(),
+            own: Some("/r.ralph/c".into()),
+        },
+        RepositoryRefusal::OperationInProgress {
+            operation: "bisect".to_owned(),
+            own: None,
+        },
+        RepositoryRefusal::OperationInProgress {
+            operation: "cherry-pick or revert".to_owned(),
+            own: None,
+        },
         RepositoryRefusal::DirtySubmodule("lib".to_owned()),
         RepositoryRefusal::UnreadableSubmodule("lib".to_owned(), "fatal: bad object HEAD".to_owned()),
         RepositoryRefusal::HeadElsewhere {

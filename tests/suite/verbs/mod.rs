@@ -13,6 +13,7 @@ mod finish_merge;
 mod hooks;
 mod install;
 mod land;
+mod list_elsewhere;
 mod log;
 mod next;
 mod prompt;

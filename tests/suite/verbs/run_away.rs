@@ -89,3 +89,46 @@ fn operation_in_progress_is_named_by_each_command() {
     }
     sandbox.ralph(&["next", "--", &agent]).exits(0);
 }
+
+#[test]
+fn loop_on_a_detached_head_goes_on_after_a_commit_of_the_users() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["checkout", "-q", "--detach"]);
+    sandbox.ralph(&["start", CHANGE, "--strategy=stash"]).exits(0);
+    let agent = sandbox.completing("echo x >x$RALPH_STORY");
+    sandbox.ralph(&["next", CHANGE, "--", &agent]).exits(0);
+    sandbox.write("mine", "x\n");
+    sandbox.git(&["add", "mine"]);
+    sandbox.git(&["commit", "-qm", "mine"]);
+    sandbox
+        .ralph(&["run", CHANGE, "--dry-run", "--", &agent])
+        .exits(0);
+    sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
+}
+
+#[test]
+fn dry_run_shows_the_loop_that_follows_one_that_is_over() {
+    let sandbox = Sandbox::started();
+    sandbox.ralph(&["abort"]).exits(0);
+    let shown = sandbox
+        .ralph(&["run", CHANGE, "--dry-run", "--", "true"])
+        .exits(0)
+        .stdout;
+    assert!(shown.contains("0 of 3 complete"), "{shown}");
+}
+
+#[test]
+fn revert_ends_no_rebase_of_another_branch() {
+    let sandbox = Sandbox::started();
+    sandbox.git(&["checkout", "-q", "-b", "topic", "main"]);
+    let rebase = sandbox
+        .git_cmd(&["rebase", "-q", "-i", "HEAD"])
+        .env("GIT_SEQUENCE_EDITOR", "echo break >");
+    rebase.run().exits(0);
+    sandbox
+        .ralph(&["revert", CHANGE])
+        .exits(1)
+        .says("a rebase is in progress here");
+    sandbox.git(&["rebase", "--continue"]);
+    assert_eq!(sandbox.git(&["branch", "--show-current"]), "topic");
+}

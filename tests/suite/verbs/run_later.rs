@@ -206,3 +206,20 @@ fn stories_that_wait_for_a_skipped_failure_end_a_run_with_4() {
         .exits(7)
         .says("every remaining story waits for another: 2 waits for 1");
 }
+
+#[test]
+fn story_that_all_others_wait_for_is_not_offered_to_be_put_off() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] 1. One\n- [ ] 2. Two (after 1)\n");
+    let agent = sandbox.failing("true");
+    let run = sandbox.ralph(&[
+        "run",
+        "todo",
+        "--stories=TODO.md",
+        "--max-retries=0",
+        "--",
+        &agent,
+    ]);
+    let ended = run.exits(4);
+    assert!(!ended.stderr.contains("--on-failure later"), "{}", ended.stderr);
+}

@@ -2,7 +2,7 @@
 
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::git::StagedEntry;
+use crate::git::{StagedEntry, operations_in_progress};
 use crate::names::{Oid, typed};
 use crate::protect::StoryList;
 use crate::refs::KeptRef;
@@ -19,9 +19,11 @@ pub fn hold_list(open: &mut Loop<'_>) -> Result<(), Error> {
     open.save()
 }
 
-/// Puts the list back for the last time: no side runs any more.
+/// Puts the list back for the last time: no side runs any more. Where the user's own work is in its place, a later command does.
 pub async fn release_list(open: &mut Loop<'_>) -> Result<(), Error> {
-    put_list_back(open).await?;
+    if !put_list_back(open).await? {
+        return Ok(());
+    }
     open.held_list = None;
     open.state.here.holds_list = false;
     open.save()
@@ -42,21 +44,27 @@ pub(crate) async fn release_left_list(open: &mut Loop<'_>) -> Result<(), Error> 
     release_list(open).await
 }
 
-/// Puts back what changed in the list since the last checkpoint, but additions. The list as it was is kept.
-pub(super) async fn put_list_back(open: &Loop<'_>) -> Result<(), Error> {
+/// Puts back what changed in the list since the last checkpoint, but additions. The list as it was is kept. Returns `false` if
+/// another branch is checked out, or an operation of git's is in progress: what is there then is the user's.
+pub(super) async fn put_list_back(open: &Loop<'_>) -> Result<bool, Error> {
+    if !open.state.is_branch_of(&open.position().await?.head)
+        || !operations_in_progress(open.repo()).await?.is_empty()
+    {
+        return Ok(false);
+    }
     let source = open.state.source().clone();
     let before = match &open.held_list {
         Some(_) => open.git().file_of(open.state.checkpoint(), &source.path).await?,
         None => None,
     };
     let (Some(mut held), Some(bytes)) = (open.held_list.clone(), before) else {
-        return Ok(());
+        return Ok(true);
     };
     held.bytes = bytes;
     let now = held.bytes_after(open.site(), &source)?;
     let seen = now.as_deref().map_err(String::as_str);
     let Some((bytes, what)) = settled(open, &held.bytes, seen, "") else {
-        return Ok(());
+        return Ok(true);
     };
     let (message, list) = ("a story list that changed while attempts ran", &source.path);
     let tree = open.read_work_tree().await?.tree;
@@ -72,7 +80,7 @@ pub(super) async fn put_list_back(open: &Loop<'_>) -> Result<(), Error> {
         "{list}: put back, because attempts ran since the last checkpoint: {what} (kept: git show {})",
         names.join(" ")
     ));
-    Ok(())
+    Ok(true)
 }
 
 /// Returns what the list has to be in place of what was `seen`, and what that puts back, in words; `None` if it may be that. `story` may

@@ -1,5 +1,7 @@
 //! Finds the next story that may begin beside those that are worked on.
 
+use std::path::Path;
+
 use super::list::put_list_back;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::steps::attempt::limits::limit_reached;
@@ -10,6 +12,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::work_tree_place::{configured, real};
 use crate::engine::{Loop, Made, list_growth, messages, order, stories, submodules, unmarked_stories};
 use crate::error::Error;
+use crate::fs::seen_itself;
 use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Listing;
@@ -134,6 +137,8 @@ pub async fn why_in_turn(open: &Loop<'_>, settings: &Settings) -> Result<Option<
         Some("the stories come from a command".to_owned())
     } else if open.git().file_of(tip, &source.path).await?.is_none() {
         Some(format!("git does not track {}", source.path))
+    } else if is_link(&open.repo().top.join(&source.path)) {
+        Some(format!("{} is a symbolic link", source.path))
     } else if submodules::has_submodules(open.repo()) {
         Some("the repository has submodules".to_owned())
     } else if are_seen(open, settings).await? {
@@ -172,4 +177,8 @@ pub fn was_taken_in(open: &Loop<'_>, made: &Made) -> Result<bool, Error> {
         attempt.story == made.story && attempt.started == made.started && is_judged
     });
     Ok(is_it)
+}
+
+fn is_link(path: &Path) -> bool {
+    seen_itself(path).is_some_and(|found| found.is_symlink())
 }
