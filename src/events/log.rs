@@ -162,12 +162,15 @@ impl History {
                 };
             }
             What::AttemptStarted(begun) => {
-                self.note_shown(&begun.story, begun.attempt);
+                // What was made beside others may have begun long before it was taken in.
+                if begun.slot.is_none() {
+                    self.note_shown(&begun.story, begun.attempt, t);
+                }
                 let entry = self.add(&begun.story, begun.attempt);
                 entry.title = Some(begun.title.clone());
                 entry.begun = Some((t, begun.clone()));
             }
-            What::RoundStarted { story, attempt, .. } => self.note_shown(story, *attempt),
+            What::RoundStarted { story, attempt, .. } => self.note_shown(story, *attempt, t),
             What::Message { text, during } => self.messages.push(MessageEntry {
                 t,
                 text: text.clone(),
@@ -196,7 +199,12 @@ impl History {
                 let parts: Vec<&str> = before.chain([&back.what]).map(String::as_str).collect();
                 entry.list_put_back = Some(parts.join("; "));
             }
-            What::AttemptEnded(attempt) => self.end(attempt),
+            What::AttemptEnded(attempt) => {
+                if attempt.base.is_some() {
+                    self.note_shown(&attempt.story, attempt.attempt, attempt.started);
+                }
+                self.end(attempt);
+            }
             What::Retry { story, reason, .. } => {
                 // It follows the attempt that failed.
                 let mut attempts = self.attempts[self.earlier..].iter_mut();
@@ -257,9 +265,10 @@ impl History {
         (entry.attempt, entry.has_ended) = (attempt.clone(), true);
     }
 
-    /// Notes that the messages so far are in the prompt of an attempt.
-    fn note_shown(&mut self, story: &str, attempt: u32) {
-        for unshown in self.messages.iter_mut().filter(|message| message.story.is_none()) {
+    /// Notes that the messages up to that time are in the prompt of an attempt.
+    fn note_shown(&mut self, story: &str, attempt: u32, until: Timestamp) {
+        let is_new = |message: &&mut MessageEntry| message.story.is_none() && message.t <= until;
+        for unshown in self.messages.iter_mut().filter(is_new) {
             (unshown.story, unshown.attempt) = (Some(story.to_owned()), Some(attempt));
         }
     }

@@ -28,6 +28,27 @@ pub struct Message {
     pub during: Option<String>,
     /// The story whose attempts are the first to be shown it; absent until one is.
     pub story: Option<String>,
+    /// The other stories of which a prompt had it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
+}
+
+impl Message {
+    /// Returns whether a prompt of this story had it.
+    fn was_shown(&self, story: &str) -> bool {
+        self.story.as_deref() == Some(story) || self.others.iter().any(|other| other == story)
+    }
+
+    /// Notes that a prompt of this story has it.
+    fn show(&mut self, story: &str) {
+        if self.was_shown(story) {
+            return;
+        }
+        match &self.story {
+            Some(_) => self.others.push(story.to_owned()),
+            None => self.story = Some(story.to_owned()),
+        }
+    }
 }
 
 impl Store {
@@ -91,6 +112,7 @@ impl State {
                     text,
                     during: during.map(str::to_owned),
                     story: None,
+                    others: Vec::new(),
                 });
             }
         }
@@ -100,11 +122,19 @@ impl State {
     /// Notes that an attempt at a story is shown all messages.
     pub fn show_messages(&mut self, story: &str) {
         for message in &mut self.here.messages {
-            message.story.get_or_insert_with(|| story.to_owned());
+            message.show(story);
         }
     }
 
-    /// Leaves out the messages that are over with a story which is complete. Those of a story that was put off wait for it.
+    /// Notes that an attempt at a story, which was made beside others, was shown those that came in these files.
+    pub fn show_messages_of(&mut self, story: &str, files: &[String]) {
+        let shown = |message: &&mut Message| files.contains(&message.file);
+        for message in self.here.messages.iter_mut().filter(shown) {
+            message.show(story);
+        }
+    }
+
+    /// Leaves out the messages that a prompt of a story had which is complete. Those of a story that was put off wait for it.
     pub fn settle_messages(&mut self, story: &str) {
         let put_off = &self.common.progress.put_off;
         let waits = |of: &String| {
@@ -115,7 +145,7 @@ impl State {
         };
         self.here
             .messages
-            .retain(|message| message.story.as_ref().is_none_or(waits));
+            .retain(|message| !message.was_shown(story) || message.story.as_ref().is_some_and(waits));
     }
 
     /// Returns the number of messages that no attempt has been shown, of those that have been read.

@@ -88,7 +88,10 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
     }
     open.state.intent = None;
     if let Some(story) = &plan.story {
-        open.state.settle_messages(story);
+        // The loop of a side reads there which messages its prompt had.
+        if !open.state.here.is_side {
+            open.state.settle_messages(story);
+        }
         // A backup left behind would overwrite the list of this checkpoint.
         open.site().forget_attempt()?;
         judged::forget(open).await?;

@@ -44,6 +44,7 @@ mod run_several;
 mod run_stories;
 mod run_stories_ends;
 mod run_stories_kept;
+mod run_stories_limits;
 mod run_stories_meet;
 mod run_stories_planted;
 mod settings_found;

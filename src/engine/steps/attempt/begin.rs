@@ -89,6 +89,9 @@ pub(crate) fn begin(
     settings: &Settings,
 ) -> Result<Begun, Error> {
     open.state.leave_session();
+    if step != Step::Manual {
+        open.state.show_messages(&chosen.1.id);
+    }
     let slot = open.change().side_of().map(|(_, place)| place);
     begin_at(open, (Timestamp::now(), slot), step, chosen, agent, settings)
 }
@@ -112,9 +115,6 @@ pub(crate) fn begin_at(
         .map_err(|error| file_error("make", &log_path, error))?;
     let run = run_name(Timestamp::now());
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
-    if step != Step::Manual {
-        open.state.show_messages(&story.id);
-    }
     open.state.end_wait();
     open.state.here.stopped = None;
     open.state.here.noted = None;

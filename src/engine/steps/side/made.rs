@@ -41,6 +41,8 @@ pub struct Made {
     pub log: PathBuf,
     /// The notes for later stories, with those that were there when it began.
     pub learned: Vec<String>,
+    /// The files of the messages that its prompt had.
+    pub told: Vec<String>,
 }
 
 /// Opens a side of a loop, and completes what was cut off in it; returns `None` if it has no state.
@@ -111,6 +113,13 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
         learned: notes
             .lines()
             .map(|line| line.strip_prefix(&origin).unwrap_or(line).to_owned())
+            .collect(),
+        told: side
+            .state
+            .here
+            .messages
+            .iter()
+            .map(|message| message.file.clone())
             .collect(),
         attempt,
     }))

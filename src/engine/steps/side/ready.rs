@@ -10,7 +10,9 @@ use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::steps::skip::take_skips;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::work_tree_place::{configured, real};
-use crate::engine::{Loop, Made, list_growth, messages, order, stories, submodules, unmarked_stories};
+use crate::engine::{
+    Loop, Made, list_growth, messages, numbers, order, stories, submodules, unmarked_stories,
+};
 use crate::error::Error;
 use crate::fs::seen_itself;
 use crate::settings::Settings;
@@ -41,7 +43,12 @@ pub async fn may_begin(
 ) -> Result<Beginning, Error> {
     let settings = &options.settings;
     prepare(open, options).await?;
-    messages::take(open, None)?;
+    let during = match running.first() {
+        // It can have written them.
+        Some(story) => Some((story.as_str(), numbers::next_number(open, story)?)),
+        None => None,
+    };
+    messages::take(open, during)?;
     put_list_back(open).await?;
     take_skips(open, running).await?;
     let listing = unmarked_stories::require_marks(open, settings).await?;
