@@ -160,7 +160,7 @@ pub struct RevertPlan {
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// True if its work is not in the work tree: it was made beside others.
+    /// True if it changed something that is not in the work tree: it was made beside others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beside: bool,
     /// The attempt's verdict; absent if no attempt is judged.

@@ -34,8 +34,8 @@ pub(crate) struct Undoing {
     pub shown: Option<String>,
     /// The facts about it that this process holds.
     pub facts: Facts,
-    /// The commit that keeps its work, if that is not in the work tree.
-    pub kept: Option<Oid>,
+    /// The commit that keeps its work, if that is not in the work tree, and the checkpoint at which it began.
+    pub kept: Option<(Oid, Oid)>,
 }
 
 /// Reads the work tree that is to be undone. Scans it once.
@@ -71,11 +71,15 @@ pub(crate) async fn undo(
     let mut put_back = put_back.await?;
     put_back.extend(of_head);
     put_back.extend(of_list);
+    let is_of_work = match &undoing.kept {
+        Some((kept, base)) => open.git().tree_of(kept).await? != open.git().tree_of(base).await?,
+        None => false,
+    };
     let plan = RevertPlan {
         trash: format!("{}.{}", ref_component(&undoing.story), undoing.attempt),
         story: undoing.story,
         attempt: undoing.attempt,
-        beside: undoing.kept.is_some(),
+        beside: is_of_work,
         verdict: undoing.verdict,
         reason: undoing.reason,
         shown: undoing.shown,
@@ -195,7 +199,7 @@ async fn keep(
     now: &Oid,
 ) -> Result<Vec<KeptRef>, Error> {
     let name = open.state.change.attempt_ref(&undoing.story, undoing.attempt);
-    if let Some(kept) = &undoing.kept {
+    if let Some((kept, _)) = &undoing.kept {
         return Ok(vec![KeptRef::new(name, kept.clone())]);
     }
     let head = position.head.oid.as_ref().filter(|_| open.state.has_branch());

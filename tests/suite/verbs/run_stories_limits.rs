@@ -67,3 +67,15 @@ fn message_of_one_story_is_not_over_with_another_one() {
     assert_eq!(verdicts(&sandbox).len(), 4);
     require_no_side(&sandbox);
 }
+
+#[test]
+fn attempt_that_changed_no_file_is_said_to_have_changed_none() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let agent = sandbox.agent(
+        "cat >/dev/null; test $RALPH_STORY = 1 && { echo '<promise>FAILED: no</promise>'; exit; }\n\
+         echo x >work2; echo '<promise>COMPLETE</promise>'",
+    );
+    let run = sandbox.ralph(&words("--jobs=2", &["--max-retries=0"], &agent));
+    let text = run.exits(4).says(": no file was changed").stderr;
+    assert!(!text.contains("kept: git ralph diff"), "{text}");
+}

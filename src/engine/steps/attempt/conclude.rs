@@ -151,7 +151,10 @@ pub(crate) async fn conclude(
         shown: shown.filter(|shown| Some(shown) != reason.as_ref()),
         reason,
         facts: std::mem::take(&mut begun.facts),
-        kept: outcome.beside.take().and_then(|beside| beside.kept),
+        kept: outcome
+            .beside
+            .take()
+            .and_then(|beside| Some((beside.kept?, beside.base))),
     };
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
