@@ -3,6 +3,7 @@
 
 use super::run::Args;
 use super::setup::{here, step_settings};
+use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::{
     AttemptOptions, Context, StartOptions, StepEnd, attempt, begin_side, refuse_inside_attempt,
     settings_of_side,
@@ -64,7 +65,12 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
         leave: args.allow_test_changes,
         ..AttemptOptions::default()
     };
-    Ok(match Box::pin(attempt(&mut open, step, &options)).await? {
+    let end = match Box::pin(attempt(&mut open, step, &options)).await {
+        // The run says so when it takes the attempt in, and where its output is then.
+        Err(Error::Attempt(AttemptRefusal::AgentUnable { .. })) => StepEnd::Failed { retries_left: true },
+        end => end?,
+    };
+    Ok(match end {
         StepEnd::Checkpointed => Exit::Done,
         StepEnd::Failed { .. } => Exit::RetriesLeft,
         StepEnd::Limited(_) | StepEnd::Asked | StepEnd::Skipped => Exit::Limit,

@@ -298,9 +298,12 @@ impl<C: Command> Abreast<'_, C> {
         };
         let made = made_by(&side).await?;
         let mut settled = Settled::NotBegun;
-        if let Some(made) = &made
+        if let Some((made, repeated)) = made.split_last()
             && !was_taken_in(open, made)?
         {
+            for made in repeated {
+                self.note_repeated(open, made).await?;
+            }
             settled = Settled::Free;
             let is_promised = made.attempt.verdict == Verdict::Complete;
             if is_promised && open.context.stop.signal().is_some() || self.judge(open, made).await? {
@@ -311,11 +314,22 @@ impl<C: Command> Abreast<'_, C> {
                 return Ok(Settled::Left);
             }
         }
-        if let Err(error) = Box::pin(remove_side(open, side, made.as_ref())).await {
+        if let Err(error) = Box::pin(remove_side(open, side, &made)).await {
             open.tell(format!("{name} stays: {error}"));
             return Ok(Settled::Left);
         }
         Ok(settled)
+    }
+
+    /// Takes in an attempt that its side has repeated: what ended it has no other consequence.
+    async fn note_repeated(&mut self, open: &mut Loop<'_>, made: &Made) -> Result<(), Error> {
+        if was_taken_in(open, made)? {
+            return Ok(());
+        }
+        match self.take_in(open, made.clone()).await {
+            Err(error) if !was_taken_in(open, made)? => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Takes in an attempt, once more if something other than its agent ended that. Returns true if it is promised, and something
@@ -336,7 +350,10 @@ impl<C: Command> Abreast<'_, C> {
                         matches!(taken, Taken::Needless),
                         matches!(taken, Taken::Broken(_)),
                     );
-                    self.note_taken(open, &made.attempt.story, taken).await?;
+                    if let Err(error) = self.note_taken(open, &made.attempt.story, taken).await {
+                        self.stop_with(End::Failed(error));
+                        return Ok(is_promised && !was_taken_in(open, made)?);
+                    }
                     is
                 }
                 // The loop has it, whatever it says of it.

@@ -68,6 +68,72 @@ fn message_of_one_story_is_not_over_with_another_one() {
     require_no_side(&sandbox);
 }
 
+/// Shell code of an agent that says what it costs, a dollar for each process, and that its service is out of reach.
+const SAYS: &str = r#"
+says() {
+    echo '{"type":"system","subtype":"init","session_id":"x","model":"m"}'
+    printf '{"type":"result","subtype":"success","is_error":%s,"result":"%s","total_cost_usd":1.0,"duration_ms":10,"num_turns":1}\n' "$2" "$1"
+}
+"#;
+
+#[test]
+fn attempt_that_a_service_ended_is_known_with_its_work_and_its_output() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let fallback = sandbox.completing("echo x >work$RALPH_STORY");
+    sandbox.configure("ralph.fallbackAgent", &fallback);
+    let agent = sandbox.agent(&format!(
+        "{SAYS} test $RALPH_STORY = 2 && {{ echo x >work2; says '<promise>COMPLETE</promise>' false; exit; }}\n\
+         echo precious >draft; says '' true | head -n 1; \
+         echo '{{\"type\":\"assistant\",\"message\":{{\"content\":[{{\"type\":\"text\",\"text\":\"words of the first\"}}]}}}}'; \
+         says 'Claude AI usage limit reached|4000000000' true | tail -n 1; exit 1"
+    ));
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    let mut made = verdicts(&sandbox);
+    made.sort();
+    assert_eq!(made, ["1 complete", "1 rate_limited", "2 complete"]);
+    assert_eq!(
+        sandbox.git(&["show", "refs/ralph/todo/attempts/1/1:draft"]),
+        "precious"
+    );
+    let output = sandbox.ralph(&["log", "todo", "1@1"]).exits(0).stdout;
+    assert!(output.contains("words of the first"), "{output}");
+    let log = sandbox.ralph(&["log", "todo", "--json"]).exits(0).json();
+    let costs = log["attempts"].as_array().unwrap().iter();
+    let costs = costs.map(|one| one["cost_usd"].as_f64().unwrap_or(0.0));
+    assert_eq!(costs.sum::<f64>().to_string(), "2");
+    assert_eq!(log["attempts"].as_array().unwrap().len(), 3);
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn crash_of_an_agent_is_repeated_once() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let agent = sandbox.agent(
+        "cat >/dev/null; test $RALPH_STORY = 2 && { echo x >work2; echo '<promise>COMPLETE</promise>'; exit; }\n\
+         echo x >>\"$notes/began1\"; echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"x\",\"model\":\"m\"}'; \
+         printf '{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"h'; exit 1",
+    );
+    let run = sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(1);
+    let text = run
+        .says("the agent could not work on story 1: interrupted")
+        .stderr;
+    assert_eq!(sandbox.noted("began1"), "x\nx\n");
+    let mut made = verdicts(&sandbox);
+    made.sort();
+    assert_eq!(made, ["1 interrupted", "1 interrupted", "2 complete"]);
+    let logs = text
+        .lines()
+        .filter_map(|line| line.split_once("output of the agent: "));
+    let logs: Vec<&str> = logs.map(|(_, log)| log).collect();
+    assert!(
+        !logs.is_empty() && logs.iter().all(|log| std::path::Path::new(log).exists()),
+        "{text}"
+    );
+    let status = sandbox.ralph(&["status", "todo"]).exits(0).stdout;
+    assert!(!status.contains("not taken in yet"), "{status}");
+    require_no_side(&sandbox);
+}
+
 #[test]
 fn attempt_that_changed_no_file_is_said_to_have_changed_none() {
     let sandbox = Sandbox::with_free_stories(2);
@@ -78,4 +144,17 @@ fn attempt_that_changed_no_file_is_said_to_have_changed_none() {
     let run = sandbox.ralph(&words("--jobs=2", &["--max-retries=0"], &agent));
     let text = run.exits(4).says(": no file was changed").stderr;
     assert!(!text.contains("kept: git ralph diff"), "{text}");
+}
+
+#[test]
+fn notices_name_what_is_kept_by_the_loop() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let agent = sandbox.completing(
+        "echo x >work$RALPH_STORY; test $RALPH_STORY = 2 || { echo hidden >common; git stash -q; echo x >work1; }",
+    );
+    let run = sandbox.ralph(&words("--jobs=2", &["--max-retries=0"], &agent));
+    let text = run.says("is kept as refs/ralph/todo/attempts/1/1-stash").stderr;
+    let name = text.split_once("is kept as ").unwrap().1.lines().next().unwrap();
+    assert_eq!(sandbox.git(&["show", &format!("{name}:common")]), "hidden");
+    require_no_side(&sandbox);
 }

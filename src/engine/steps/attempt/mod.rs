@@ -136,6 +136,10 @@ async fn attempt_until_answered(
         };
         let unavailable = match concluded {
             Ok(Concluded::End(end)) => return Ok(end),
+            // The run of its loop repeats it, and knows of the one before.
+            Ok(Concluded::Broken(_)) if open.state.here.is_side => {
+                return Ok(StepEnd::Failed { retries_left: true });
+            }
             Ok(Concluded::Broken(refusal)) => {
                 open.tell(format!(
                     "{refusal}; the attempt does not count, and is made again"

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use crate::agent::decode::sum_of_costs;
 use crate::engine::numbers::log_of;
 use crate::engine::{Context, Loop, attempt::learnings, open};
 use crate::error::Error;
-use crate::events::log::read_events;
+use crate::events::log::{LogEntry, read_events};
 use crate::events::{Attempt, Observer, What};
 use crate::git::oid_of;
 use crate::names::{Change, Oid};
+use crate::refs::KeptRef;
 use crate::state::{Completed, Store, Verdict};
 
 /// An attempt that has ended in a side, and what it left.
@@ -31,6 +31,9 @@ pub struct Made {
     pub commit: Option<Oid>,
     /// The last commit that its agent made, below a promised one.
     pub commits: Option<Oid>,
+    /// The ref of the side that keeps its work, and those beside it.
+    pub kept_as: String,
+    pub beside: Vec<KeptRef>,
     /// Its notices, and the parts of its list that were put back, each with the commit that keeps the list as it was.
     pub notices: Vec<(What, Option<Oid>)>,
     /// The reason of its failure for the next prompt, and for people.
@@ -58,23 +61,49 @@ pub async fn open_side<'o>(
     Ok(Some(open(context, side).await?))
 }
 
-/// Reads the last attempt of a side, also of one that was closed; returns `None` if none has ended.
-pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
+/// Reads the attempts of a side that have ended, also of one that was closed: the last one is for the run to judge; those before it
+/// were repeated there, because a service did not answer or another agent could take their place.
+pub async fn made_by(side: &Loop<'_>) -> Result<Vec<Made>, Error> {
     let Some(base) = side.state.common.original_head.clone() else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
-    let last = side.history()?.history.ended().next_back().cloned();
-    let Some(last) = last else { return Ok(None) };
-    let mut attempt = last.attempt;
-    // Those before it, that a service or a crash ended, were paid for, too.
-    let costs: Vec<_> = side
-        .history()?
-        .history
-        .ended()
-        .map(|entry| entry.attempt.cost_usd)
+    let ended = side.attempts()?;
+    let begun = |entry: &LogEntry| entry.attempt.started;
+    let mut made = Vec::new();
+    for (at, entry) in ended.iter().enumerate() {
+        let next = ended.get(at + 1).map(begun);
+        made.push(of_attempt(side, &base, entry.clone(), next).await?);
+    }
+    let origins: Vec<String> = ended
+        .iter()
+        .map(|entry| format!("[{}] ", entry.attempt.name()))
         .collect();
-    attempt.cost_usd = costs.into_iter().fold(None, sum_of_costs);
-    let commit = match (attempt.verdict, &last.kept) {
+    let text = |line: &str| {
+        let text = origins
+            .iter()
+            .find_map(|origin| line.strip_prefix(origin.as_str()));
+        text.unwrap_or(line).to_owned()
+    };
+    if let Some(last) = made.last_mut() {
+        let notes = learnings::newest_in(&learnings::file(side));
+        last.learned = notes.lines().map(text).collect();
+        if let Some(failed) = side.state.current_at(&last.attempt.story) {
+            last.reason = (failed.reason.clone(), failed.shown.clone());
+        }
+    }
+    Ok(made)
+}
+
+/// Reads an attempt of a side, after which the `next` one began then.
+async fn of_attempt(
+    side: &Loop<'_>,
+    base: &Oid,
+    ended: LogEntry,
+    next: Option<Timestamp>,
+) -> Result<Made, Error> {
+    let attempt = ended.attempt;
+    let of_it = side.change().attempt_ref(&attempt.story, attempt.attempt);
+    let commit = match (attempt.verdict, &ended.kept) {
         (Verdict::Complete, _) => Some(side.state.checkpoint().clone()),
         (_, Some(kept)) => oid_of(&side.git().refs(&[kept]).await?, kept),
         (_, None) => None,
@@ -87,13 +116,22 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
             .next()
             .filter(|parent| parent != side.state.initial());
     }
-    let notes = learnings::newest_in(&learnings::file(side));
-    let origin = format!("[{}] ", attempt.name());
-    let failed = side.state.current_at(&attempt.story);
-    Ok(Some(Made {
+    let notices = notices_of(side, attempt.started, next).await?;
+    let is_list = |name: &str| {
+        let mut lists = notices.iter().map(|(what, _)| what);
+        lists.any(|what| matches!(what, What::ListPutBack(back) if back.kept == name))
+    };
+    let refs = side.git().refs(&[&side.change().ralph_ref("attempts")]).await?;
+    let beside = refs
+        .into_iter()
+        .filter(|found| found.name.starts_with(&format!("{of_it}-")) && !is_list(&found.name))
+        .map(|found| KeptRef::new(found.name, found.oid))
+        .collect();
+    let told = side.state.here.messages.iter();
+    Ok(Made {
         list: side.state.source().path.clone(),
         slot: side.change().side_of().map_or(1, |(_, place)| place),
-        base,
+        base: base.clone(),
         completed: side
             .state
             .progress()
@@ -104,33 +142,28 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Option<Made>, Error> {
             .collect(),
         commit,
         commits,
-        notices: notices_of(side, attempt.started).await?,
-        reason: failed.map_or_else(Default::default, |failed| {
-            (failed.reason.clone(), failed.shown.clone())
-        }),
-        agent: last.begun.and_then(|(_, begun)| begun.agent),
+        kept_as: of_it,
+        beside,
+        notices,
+        reason: (None, attempt.reason.clone()),
+        agent: ended.begun.and_then(|(_, begun)| begun.agent),
         log: log_of(side, &attempt.story, attempt.attempt),
-        learned: notes
-            .lines()
-            .map(|line| line.strip_prefix(&origin).unwrap_or(line).to_owned())
-            .collect(),
-        told: side
-            .state
-            .here
-            .messages
-            .iter()
-            .map(|message| message.file.clone())
-            .collect(),
+        learned: Vec::new(),
+        told: told.map(|message| message.file.clone()).collect(),
         attempt,
-    }))
+    })
 }
 
-/// Reads the notices of a side since its attempt began.
-async fn notices_of(side: &Loop<'_>, since: Timestamp) -> Result<Vec<(What, Option<Oid>)>, Error> {
+/// Reads the notices of a side since its attempt began, and until the next one did.
+async fn notices_of(
+    side: &Loop<'_>,
+    since: Timestamp,
+    next: Option<Timestamp>,
+) -> Result<Vec<(What, Option<Oid>)>, Error> {
     let mut notices = Vec::new();
     for event in read_events(&side.file("events.jsonl"))? {
         let kept = match &event.what {
-            _ if event.t < since => continue,
+            _ if event.t < since || next.is_some_and(|next| event.t >= next) => continue,
             What::Notice { .. } => None,
             What::ListPutBack(back) => oid_of(&side.git().refs(&[&back.kept]).await?, &back.kept),
             _ => continue,

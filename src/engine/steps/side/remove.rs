@@ -115,10 +115,10 @@ fn move_aside(top: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(Some(aside))
 }
 
-/// Closes a side as `abort` does, and deletes what says no more than the loop knows: `known` is the attempt that it has taken in. Work
+/// Closes a side as `abort` does, and deletes what says no more than the loop knows: `known` are the attempts that it has taken in. Work
 /// of other attempts is kept in the loop. What a user left in its work tree, what a subagent did and what git ignores stay, and with
 /// them the files of the side.
-pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Made>) -> Result<(), Error> {
+pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: &[Made]) -> Result<(), Error> {
     let tree = side.state.checkpoint_tree().clone();
     if side.state.is_live() {
         abort(&mut side).await?;
@@ -127,9 +127,10 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: Option<&Mad
     let (attempts, finished) = (change.ralph_ref("attempts/"), change.ralph_ref("finished"));
     let plain = OF_START.map(|role| change.ralph_ref(role));
     let mut known_oids: Vec<&Oid> = Vec::new();
-    if let Some(made) = known {
+    for made in known {
         known_oids.extend(&made.commit);
         if was_taken_in(open, made)? {
+            known_oids.extend(made.beside.iter().map(|kept| &kept.oid));
             known_oids.extend(made.notices.iter().filter_map(|(_, list)| list.as_ref()));
         }
     }
@@ -192,10 +193,10 @@ async fn remove_at_end(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     };
     let Some(side) = side else { return Ok(()) };
     let made = made_by(&side).await?;
-    if let Some(made) = &made
-        && !was_taken_in(open, made)?
-    {
-        keep(open, made, "the loop ends").await?;
+    for made in &made {
+        if !was_taken_in(open, made)? {
+            keep(open, made, "the loop ends").await?;
+        }
     }
-    Box::pin(remove_side(open, side, made.as_ref())).await
+    Box::pin(remove_side(open, side, &made)).await
 }

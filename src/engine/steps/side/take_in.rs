@@ -8,6 +8,7 @@ use jiff::SignedDuration;
 use super::Made;
 use super::list::put_list_back;
 use super::merge::merged;
+use super::notices::repeat_notices;
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Report};
 use crate::engine::attempt::begun::Begun;
@@ -26,7 +27,7 @@ use crate::engine::steps::skip::{SkipWatch, is_asked_to_skip};
 use crate::engine::transition::place;
 use crate::engine::{Loop, list_growth, numbers, unmarked_stories};
 use crate::error::Error;
-use crate::events::{Basis, ListPutBack, What};
+use crate::events::Basis;
 use crate::fs::{Links, open_regular, read_regular};
 use crate::git::{StagedEntry, added_in};
 use crate::names::{Oid, typed};
@@ -97,8 +98,13 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         .iter()
         .map(|kept| KeptRef::new(name.clone(), kept.clone()));
     let commits = made.commits.iter().map(|tip| KeptRef::beside(&name, tip));
-    let wanted: Vec<KeptRef> = kept.chain(commits).collect();
-    open.keep_refs(&wanted, "ralph: an attempt that was made beside others")
+    let others = made.beside.iter().map(|other| {
+        let role = other.name.strip_prefix(&made.kept_as).unwrap_or_default();
+        KeptRef::new(format!("{name}{role}"), other.oid.clone())
+    });
+    let wanted: Vec<KeptRef> = others.chain(kept).chain(commits).collect();
+    let found = open
+        .keep_refs(&wanted, "ralph: an attempt that was made beside others")
         .await?;
     if moves_list(open, &made) && made.base == *open.state.checkpoint() {
         // As with one attempt at a time: the loop follows its list.
@@ -112,7 +118,16 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         facts,
         ..begin_at(open, since, step, chosen, Some(&agent), settings)?
     };
-    repeat_notices(open, &made, begun.number).await?;
+    let mut names: Vec<(String, String)> = made
+        .beside
+        .iter()
+        .zip(found)
+        .map(|(there, here)| (there.name.clone(), here.name))
+        .collect();
+    let log = numbers::log_of(open, &id, begun.number);
+    names.push((made.log.display().to_string(), log.display().to_string()));
+    names.push((made.kept_as.clone(), name));
+    repeat_notices(open, &made, begun.number, &names).await?;
     let known = learnings::newest_in(&learnings::file(open));
     // Those of the loop begin with their attempt.
     let text = |line: &str| line.split_once("] ").map_or(line, |(_, text)| text).to_owned();
@@ -188,34 +203,6 @@ async fn has_same_words(open: &Loop<'_>, made: &Made, id: &str) -> Result<bool, 
         }));
     }
     Ok(words[0] == words[1])
-}
-
-/// Repeats the notices of a side, with the names that its attempt has here.
-async fn repeat_notices(open: &Loop<'_>, made: &Made, number: u32) -> Result<(), Error> {
-    let story = &made.attempt.story;
-    for (what, kept) in &made.notices {
-        match (what, kept) {
-            (What::ListPutBack(back), Some(list)) => {
-                let wanted = KeptRef::new(
-                    format!("{}-list", open.change().attempt_ref(story, number)),
-                    list.clone(),
-                );
-                let kept = open
-                    .keep_refs(&[wanted], "ralph: what an attempt made of the story list")
-                    .await?;
-                let name = kept.first().map_or_else(String::new, |kept| kept.name.clone());
-                open.emit(What::ListPutBack(ListPutBack {
-                    attempt: number,
-                    shown: format!("git diff {} {}", made.base.short(), typed(&name)),
-                    kept: name,
-                    ..back.clone()
-                }));
-            }
-            (What::Notice { message }, _) => open.tell(format!("{story}: {message}")),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// Finds out what an attempt has made for this loop. Returns the tree that is to be judged, if it promised one that can be merged
