@@ -59,9 +59,13 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
     };
     let mut open = Box::pin(begin_side(context, &of, (story, place), &options)).await?;
     let step = open.state.progress().next_step();
+    let mut settings = step_settings(&open, &args.settings);
+    args.limits.apply(&mut settings);
     let options = AttemptOptions {
-        settings: settings_of_side(&step_settings(&open, &args.settings)),
+        settings: settings_of_side(&settings),
         agent: args.agent,
+        // It is not the first one of its command.
+        started: 1,
         leave: args.allow_test_changes,
         ..AttemptOptions::default()
     };

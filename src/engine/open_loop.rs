@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::Context;
 use super::lifecycle_hooks::table::Hook;
 use super::own_output;
@@ -30,7 +32,7 @@ use crate::protect::{AttemptRecord, Savepoint, Site, StoryList, UserRefs};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
 use crate::slot::Slot;
-use crate::state::{Effect, Lock, Progress, State, Stood, Store};
+use crate::state::{Effect, Lock, Progress, State, StateError, Stood, Store};
 
 /// A loop that this process may change. It holds the lock, but while it asks the user (`question`).
 pub struct Loop<'o> {
@@ -253,9 +255,25 @@ impl<'o> Loop<'o> {
         self.view.drop_all();
     }
 
-    /// Returns whether `git ralph stop` has asked for an end between two attempts.
+    /// Returns whether `git ralph stop` has asked for an end between two attempts; for a side, also if it has asked the run of its loop.
     pub fn is_asked_to_stop(&self) -> bool {
-        self.store.is_asked_to_stop()
+        let of = self.loop_of_side();
+        self.store.is_asked_to_stop() || of.is_some_and(|of| of.is_holder_asked_to_stop())
+    }
+
+    /// Returns the loop for which this side works; `None` if this is no side.
+    pub(crate) fn loop_of_side(&self) -> Option<Store> {
+        let is_side = self.state.here.is_side;
+        is_side.then(|| self.store.of_other(&self.change().worked_on()))
+    }
+
+    /// Returns when the loop began whose limits hold here: for a side, that for which it works.
+    pub(crate) fn began(&self) -> Result<Timestamp, StateError> {
+        let of = match self.loop_of_side() {
+            Some(of) => of.load()?,
+            None => None,
+        };
+        Ok(of.as_ref().unwrap_or(&self.state).common.started)
     }
 
     /// Returns the savepoint of the last checkpoint.

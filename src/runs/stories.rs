@@ -151,10 +151,7 @@ pub async fn abreast(
     }
     match run.end {
         Some(End::Failed(error)) => Err(error),
-        Some(End::Stopped(stopped)) => {
-            engine::note_end_of_run(open, &stopped);
-            Ok(stopped)
-        }
+        Some(End::Stopped(stopped)) => Ok(engine::note_end_of_run(open, stopped, &run.options)),
         // What is left can only be done one after another, or is nothing.
         None => drive(open, &run.options, tenure).await,
     }

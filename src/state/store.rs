@@ -315,11 +315,18 @@ impl Store {
     /// Returns whether this process was asked to end between two attempts. A request to another process, which has
     /// ended since, does not count.
     pub fn is_asked_to_stop(&self) -> bool {
+        self.is_stop_asked_of(processes::ourselves())
+    }
+
+    /// Returns whether the process that holds the loop was asked so.
+    pub fn is_holder_asked_to_stop(&self) -> bool {
+        self.holder().is_some_and(|holder| self.is_stop_asked_of(holder))
+    }
+
+    fn is_stop_asked_of(&self, process: i32) -> bool {
         let asked = read_holder(&self.file(STOP));
         // Who does not see this process cannot note its start.
-        asked.is_ok_and(|asked| {
-            asked.ends_with('\n') && stop_request(processes::ourselves()).starts_with(&asked)
-        })
+        asked.is_ok_and(|asked| asked.ends_with('\n') && stop_request(process).starts_with(&asked))
     }
 
     /// Saves the state so that a crash or a power cut leaves either the old or the new one, and what comes after this call

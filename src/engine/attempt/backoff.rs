@@ -71,7 +71,7 @@ pub(crate) async fn wait_for_service(
     }
     let now = Timestamp::now();
     if let Some(longest) = settings.max_duration
-        && now.duration_since(open.state.common.started) + rounded(delay) > longest
+        && now.duration_since(open.began().unwrap_or(open.state.common.started)) + rounded(delay) > longest
     {
         return too_long(settings.given_by("ralph.maxDuration", MAX_DURATION));
     }
@@ -102,7 +102,7 @@ async fn count_down(open: &Loop<'_>, until: Timestamp, delay: Duration) -> Resul
             open.view.drop_all();
             return Ok(());
         }
-        if open.store.is_asked_to_stop() {
+        if open.is_asked_to_stop() {
             open.context.observer.hear(News::Countdown(Duration::ZERO));
             return Err(Unanswered::Asked);
         }

@@ -1,5 +1,6 @@
 //! `run`: takes the same steps as the commands, one after the other, until it stops.
 
+use super::attempt::limits::limit_reached;
 use super::attempt::{BY_REQUEST, note_stopped};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, progress_of, read_list};
@@ -67,10 +68,15 @@ fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
     })
 }
 
-/// Notes why a run of several stories at once ended, and turns to the story that ended it.
-pub fn note_end_of_run(open: &mut Loop<'_>, stopped: &Stopped) {
+/// Notes why a run of several stories at once ended, and turns to the story that ended it. Returns the reason, with what was spent
+/// until all of them had ended.
+pub fn note_end_of_run(open: &mut Loop<'_>, stopped: Stopped, options: &AttemptOptions) -> Stopped {
+    let stopped = match (limit_reached(open, &options.settings, options.started), stopped) {
+        (Ok(Some(limit)), Stopped::Limit(_)) => Stopped::Limit(limit),
+        (_, stopped) => stopped,
+    };
     let left = open.advance(Progress::leave_unfailed);
-    let why = match stopped {
+    let why = match &stopped {
         Stopped::Signal(signal) => Some(by_signal(*signal)),
         Stopped::Asked => Some(BY_REQUEST.to_owned()),
         Stopped::Limit(limit) => Some(at_limit(limit)),
@@ -95,6 +101,7 @@ pub fn note_end_of_run(open: &mut Loop<'_>, stopped: &Stopped) {
         open.tell(format!("cannot note why it stopped: {error}"));
     }
     note_stopped(open, why);
+    stopped
 }
 
 /// Returns whether a story that was put off is left.

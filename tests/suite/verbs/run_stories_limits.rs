@@ -135,6 +135,60 @@ fn crash_of_an_agent_is_repeated_once() {
 }
 
 #[test]
+fn stop_request_ends_attempts_before_their_next_round() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let agent = sandbox.agent(&noting(&format!(
+        "echo x >work$RALPH_STORY; touch \"$notes/at$RALPH_STORY\"; {}; \
+         test $n = 1 && echo '<promise>CONTINUE: more</promise>' || echo '<promise>COMPLETE</promise>'",
+        until("go")
+    )));
+    let running = begun(&sandbox, &[], &agent, &["at1", "at2"]);
+    sandbox.ralph(&["stop", "todo"]).exits(0);
+    go_on(&sandbox);
+    running.end().exits(6).says("stopped by git ralph stop");
+    assert_eq!(
+        (sandbox.noted("began1"), sandbox.noted("began2")),
+        ("x\n".into(), "x\n".into())
+    );
+    let mut made = verdicts(&sandbox);
+    made.sort();
+    assert_eq!(made, ["1 interrupted", "2 interrupted"]);
+    require_no_side(&sandbox);
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    require_no_side(&sandbox);
+}
+
+#[test]
+fn limit_on_the_cost_holds_for_the_rounds_of_all_attempts() {
+    let sandbox = Sandbox::with_free_stories(3);
+    // The first story has another round when that of the second ends.
+    let agent = sandbox.agent(&format!(
+        "{SAYS}{}",
+        noting(&format!(
+            "echo x >work$RALPH_STORY; touch \"$notes/at$RALPH_STORY.$n\"; case $RALPH_STORY.$n in \
+             1.2) {};; 2.1) {};; esac; \
+             test $RALPH_STORY.$n = 1.2 && says '<promise>COMPLETE</promise>' false || says '<promise>CONTINUE: more</promise>' false",
+            until("at2.1"),
+            until("at1.2"),
+        ))
+    ));
+    let run = sandbox
+        .ralph(&words("--jobs=2", &["--max-cost=2"], &agent))
+        .exits(6);
+    // The second round of the first story may have ended before.
+    run.says("stopped between two rounds at a limit: $")
+        .says("stopped at a limit: $3.00 of $2.00 spent");
+    assert_eq!(
+        (sandbox.noted("began1"), sandbox.noted("began2")),
+        ("x\nx\n".into(), "x\n".into())
+    );
+    let mut made = verdicts(&sandbox);
+    made.sort();
+    assert_eq!(made, ["1 complete", "2 interrupted"]);
+    require_no_side(&sandbox);
+}
+
+#[test]
 fn attempt_that_changed_no_file_is_said_to_have_changed_none() {
     let sandbox = Sandbox::with_free_stories(2);
     let agent = sandbox.agent(

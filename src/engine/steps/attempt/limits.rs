@@ -1,14 +1,17 @@
 //! Limits that the user set for the loop: time, attempts, cost. They are checked between attempts and before a wait;
 //! the loop can go on later.
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::events::Attempt;
+use crate::events::log::attempts;
 use crate::names::{counted, dollars};
 use crate::settings::{MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings};
-use crate::state::{State, Verdict};
+use crate::state::{State, Verdict, sides};
 
 /// Warns once in a command that a limit in dollars cannot count an attempt whose agent reports no cost: before its first
 /// attempt if that is known, otherwise after it.
@@ -25,6 +28,9 @@ pub(super) fn tell_unknown_cost(open: &Loop<'_>, settings: &Settings, started: u
         ));
     }
 }
+
+/// The file of a loop's events, below its own directory.
+const EVENTS: &str = "events.jsonl";
 
 /// Number of seconds within which an agent that cannot work at all ends.
 const AT_ONCE: f64 = 10.0;
@@ -67,6 +73,19 @@ pub(crate) fn limit_reached(
     limit_of_loop(open, settings, 0.0)
 }
 
+/// Returns the limit that was reached before an attempt that its process decides to make. The run of the loop has decided on the first
+/// one of a side.
+pub(super) fn limit_before(
+    open: &Loop<'_>,
+    settings: &Settings,
+    started: u32,
+) -> Result<Option<String>, Error> {
+    if open.state.here.is_side && open.history()?.history.ended().next().is_none() {
+        return Ok(None);
+    }
+    limit_reached(open, settings, started)
+}
+
 /// Returns the limit of the loop's time or cost that was reached, in words; `spent` is the cost of the attempt that runs.
 pub(super) fn limit_of_loop(
     open: &Loop<'_>,
@@ -81,12 +100,51 @@ fn reached(open: &Loop<'_>, settings: &Settings, spent: f64) -> Result<Option<Re
     if settings.max_duration.is_none() && settings.max_cost.is_none() {
         return Ok(None);
     }
-    let reader = open.history()?;
-    let earlier = reader
-        .history
-        .ended()
-        .filter_map(|entry| entry.attempt.whole_cost());
-    Ok(Reached::of(&open.state, settings, earlier.sum::<f64>() + spent))
+    let spent = spent_by_loop(open)? + spent;
+    Ok(Reached::of(open.began()?, settings, spent))
+}
+
+/// Returns what the attempts of a loop have cost: those that have ended, and the rounds that have ended of those that run beside this
+/// one. It is the same for the loop and for each of its sides.
+fn spent_by_loop(open: &Loop<'_>) -> Result<f64, Error> {
+    let mut costs = BTreeMap::new();
+    let mut note = |attempt: &Attempt| {
+        // The loop has an attempt that it has taken in with its review.
+        let at = (attempt.story.clone(), attempt.started);
+        costs
+            .entry(at)
+            .or_insert_with(|| attempt.whole_cost().unwrap_or(0.0));
+    };
+    let of = open.loop_of_side();
+    if let Some(of) = &of {
+        for entry in attempts(&of.file(EVENTS))? {
+            note(&entry.attempt);
+        }
+    }
+    let own = open.history()?;
+    own.history.ended().for_each(|entry| note(&entry.attempt));
+    let common_dir = &open.repo().common_dir;
+    let of = of.map_or_else(|| open.change().clone(), |_| open.change().worked_on());
+    for side in sides(common_dir, &of)?
+        .iter()
+        .filter(|side| *side != open.change())
+    {
+        let store = open.store.of_other(side);
+        for entry in attempts(&store.file(EVENTS))? {
+            note(&entry.attempt);
+        }
+        if let Some(state) = store.load()?
+            && let (Some(running), Some(story)) = (state.running(), state.attempted())
+        {
+            note(&Attempt {
+                story: story.id.clone(),
+                started: running.since,
+                cost_usd: running.cost_usd,
+                ..Attempt::default()
+            });
+        }
+    }
+    Ok(costs.into_values().sum())
 }
 
 /// Returns the option of `git ralph run` without which this loop makes no other attempt; `None` if no limit holds.
@@ -105,13 +163,13 @@ struct Reached {
 /// Returns the option of `git ralph run` without which a loop whose attempts cost this makes no other one; `None` if no limit
 /// holds.
 pub(crate) fn raised_by(state: &State, spent: f64, settings: &Settings) -> Option<&'static str> {
-    Reached::of(state, settings, spent).map(|reached| reached.raised_by)
+    Reached::of(state.common.started, settings, spent).map(|reached| reached.raised_by)
 }
 
 impl Reached {
-    /// Returns the limit that a loop has reached; `spent` is the cost of its attempts.
-    fn of(state: &State, settings: &Settings, spent: f64) -> Option<Self> {
-        let age = Timestamp::now().duration_since(state.common.started);
+    /// Returns the limit that a loop has reached which began then; `spent` is the cost of its attempts.
+    fn of(began: Timestamp, settings: &Settings, spent: f64) -> Option<Self> {
+        let age = Timestamp::now().duration_since(began);
         if settings.max_duration.is_some_and(|longest| age >= longest) {
             let by = settings.given_by("ralph.maxDuration", MAX_DURATION);
             let age = SignedDuration::from_secs(age.as_secs());

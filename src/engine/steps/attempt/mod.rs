@@ -55,6 +55,7 @@ use run_rounds::Round;
 pub use stop_request::BY_REQUEST;
 pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;
+pub(crate) use stopped::unjudged;
 pub use stopped::{at_limit, by_signal};
 pub(crate) use unreviewed::refuse_other;
 
@@ -205,7 +206,7 @@ async fn attempt_once(
         return Box::pin(conclude(open, outcome, begun)).await;
     }
     let (mut listing, mut story) = choose_story(open, step, settings).await?;
-    if let Some(limit) = limits::limit_reached(open, settings, options.started)? {
+    if let Some(limit) = limits::limit_before(open, settings, options.started)? {
         return Ok(Concluded::End(StepEnd::Limited(limit)));
     }
     let agent = require_agent(open, step, &story, options, which)?;

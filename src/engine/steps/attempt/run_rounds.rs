@@ -275,7 +275,7 @@ fn why_not(open: &Loop<'_>, settings: &Settings, used: &Report) -> Result<Option
     if let Some(signal) = open.context.stop.signal() {
         return Ok(Some(Judgement::interrupted(signal)));
     }
-    if open.store.is_asked_to_stop() {
+    if open.is_asked_to_stop() {
         return Ok(Some(Judgement::unjudged(Unjudged::Asked, BY_REQUEST)));
     }
     let limit = limit_of_loop(open, settings, used.cost_usd.unwrap_or(0.0))?;

@@ -6,6 +6,7 @@ use super::StepEnd;
 use super::stop_request::{BY_REQUEST, BY_REQUEST_NOW, is_request};
 use crate::engine::Loop;
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::attempt::verdict::Unjudged;
 use crate::error::Error;
 use crate::signal;
 
@@ -26,9 +27,21 @@ pub(super) fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
     }
 }
 
+/// The beginning of the words about a step that a limit ended.
+const AT_LIMIT: &str = "stopped at a limit: ";
+
 /// Returns the words about a step that a limit ended.
 pub fn at_limit(limit: &str) -> String {
-    format!("stopped at a limit: {limit}")
+    format!("{AT_LIMIT}{limit}")
+}
+
+/// Returns why an attempt was not judged whose step was noted to have ended for this reason.
+pub(crate) fn unjudged(noted: &str) -> Option<Unjudged> {
+    if noted == BY_REQUEST {
+        return Some(Unjudged::Asked);
+    }
+    let limit = noted.strip_prefix(AT_LIMIT)?;
+    Some(Unjudged::Limited(limit.to_owned()))
 }
 
 /// Returns the words about a step that a signal ended.

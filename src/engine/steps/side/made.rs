@@ -38,6 +38,8 @@ pub struct Made {
     pub notices: Vec<(What, Option<Oid>)>,
     /// The reason of its failure for the next prompt, and for people.
     pub reason: (Option<String>, Option<String>),
+    /// The reason why its step ended before its time, as that is noted.
+    pub stopped: Option<String>,
     /// The agent's name for people.
     pub agent: Option<String>,
     /// The log with its output.
@@ -87,6 +89,7 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Vec<Made>, Error> {
     if let Some(last) = made.last_mut() {
         let notes = learnings::newest_in(&learnings::file(side));
         last.learned = notes.lines().map(text).collect();
+        last.stopped.clone_from(&side.state.here.stopped);
         if let Some(failed) = side.state.current_at(&last.attempt.story) {
             last.reason = (failed.reason.clone(), failed.shown.clone());
         }
@@ -146,6 +149,7 @@ async fn of_attempt(
         beside,
         notices,
         reason: (None, attempt.reason.clone()),
+        stopped: None,
         agent: ended.begun.and_then(|(_, begun)| begun.agent),
         log: log_of(side, &attempt.story, attempt.attempt),
         learned: Vec::new(),

@@ -33,7 +33,7 @@ pub use take_in::{Taken, take_in};
 
 use crate::settings::{NoSignal, Settings};
 
-/// Returns the settings of an attempt in a side: the loop judges it, counts it and limits it.
+/// Returns the settings of an attempt in a side: the loop judges it and counts it. Limits of the loop hold between its rounds.
 pub fn settings_of_side(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
     settings.verify.clear();
@@ -42,6 +42,6 @@ pub fn settings_of_side(settings: &Settings) -> Settings {
     if settings.no_signal == NoSignal::Gates {
         settings.no_signal = NoSignal::default();
     }
-    (settings.max_attempts, settings.max_cost, settings.max_duration) = (None, None, None);
+    settings.max_attempts = None;
     settings
 }

@@ -20,7 +20,7 @@ use crate::engine::attempt::verdict::Judgement;
 use crate::engine::output_tail::OutputTail;
 use crate::engine::steps::attempt::{
     AttemptOptions, Concluded, StepEnd, after_agent, agent_of_attempt, begin_at, conclude, put_branch_back,
-    take_record,
+    take_record, unjudged,
 };
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::steps::skip::{SkipWatch, is_asked_to_skip};
@@ -156,6 +156,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     Ok(match Box::pin(conclude(open, outcome, begun)).await? {
         Concluded::End(end) => Taken::End(end),
         Concluded::Broken(refusal) => Taken::Broken(refusal),
+        Concluded::Unavailable(_) if open.is_asked_to_stop() => Taken::End(StepEnd::Asked),
         Concluded::Unavailable(unavailable) => Taken::End(StepEnd::Limited(unavailable.reason)),
     })
 }
@@ -375,6 +376,11 @@ fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
         also: attempt.rests_on.iter().find(is_more).copied(),
         wrong_form: attempt.verdict == Verdict::NoSignal && made.reason.0.is_some(),
         signal: stopped.filter(|_| attempt.verdict == Verdict::Interrupted),
+        unjudged: made
+            .stopped
+            .as_deref()
+            .filter(|_| attempt.verdict == Verdict::Interrupted)
+            .and_then(unjudged),
         ..Judgement::bare(attempt.verdict)
     };
     let rounds = attempt.rounds.unwrap_or(1);
