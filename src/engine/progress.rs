@@ -64,7 +64,7 @@ impl Progress {
         }
     }
 
-    /// Returns the step with which an agent goes on.
+    /// Returns the step with which an agent continues.
     pub fn next_step(&self) -> Step {
         match self.phase {
             Phase::Failed => Step::Retry,

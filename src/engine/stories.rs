@@ -109,7 +109,7 @@ async fn held_list(state: &State, top: &Path) -> Option<Vec<u8>> {
     Some(source.settle(&before, seen, "", Additions::Stay).bytes)
 }
 
-/// Reads the stories of a loop for display: those in its work tree, or on its branch, if HEAD is elsewhere there.
+/// Reads the stories of a loop for display: those in its work tree, or on its branch, if another one is checked out there.
 pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Result<Listing, Error> {
     let place = state.work_tree();
     if place != repo.top

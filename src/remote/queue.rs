@@ -231,7 +231,7 @@ impl Entry {
         }
     }
 
-    /// Returns the exit code of a run that leaves it to a person.
+    /// Returns the exit code of a run that leaves it to the user.
     pub fn exit(&self) -> Exit {
         match self.phase {
             "exhausted" => Exit::RetriesSpent,

@@ -98,7 +98,7 @@ pub(crate) async fn undo(
         stash: undoing.facts.stash,
         ..Known::fresh()
     };
-    // An agent may well have built something; what a person made is named, also after a kill.
+    // An agent may well have built something; what the user made is named, also after a kill.
     let is_persons = plan.verdict.is_none() || open.state.is_by_hand() || open.is_recovering;
     let put_away = PutAway::before(open, &plan.trash)?;
     transition::take(open, Intent::Revert(plan), known).await?;

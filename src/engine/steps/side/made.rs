@@ -47,7 +47,7 @@ pub struct Made {
     /// The notes for later stories, with those that were there when it began.
     pub learned: Vec<String>,
     /// The files of the messages that its prompt had.
-    pub told: Vec<String>,
+    pub shown: Vec<String>,
 }
 
 /// Opens a side of a loop, and completes what was cut off in it; returns `None` if it has no state.
@@ -130,7 +130,7 @@ async fn of_attempt(
         .filter(|found| found.name.starts_with(&format!("{of_it}-")) && !is_list(&found.name))
         .map(|found| KeptRef::new(found.name, found.oid))
         .collect();
-    let told = side.state.here.messages.iter();
+    let shown = side.state.here.messages.iter();
     Ok(Made {
         list: side.state.source().path.clone(),
         slot: side.change().side_of().map_or(1, |(_, place)| place),
@@ -153,7 +153,7 @@ async fn of_attempt(
         agent: ended.begun.and_then(|(_, begun)| begun.agent),
         log: log_of(side, &attempt.story, attempt.attempt),
         learned: Vec::new(),
-        told: told.map(|message| message.file.clone()).collect(),
+        shown: shown.map(|message| message.file.clone()).collect(),
         attempt,
     })
 }

@@ -1,4 +1,4 @@
-//! Repeats what a side has told about its attempt.
+//! Repeats what a side has said about its attempt.
 
 use super::Made;
 use crate::engine::Loop;

@@ -110,7 +110,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         // As with one attempt at a time: the loop follows its list.
         open.held_list = None;
     }
-    open.state.show_messages_of(&id, &made.told);
+    open.state.show_messages_of(&id, &made.shown);
     let mut facts = take_record(open, &id, settings).await?;
     hold(open, &mut facts).await?;
     let (since, chosen) = ((made.attempt.started, Some(made.slot)), (listing, story));
