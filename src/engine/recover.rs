@@ -7,7 +7,7 @@ use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
 use super::steps::attempt::put_right;
 use super::steps::revert::Undoing;
-use super::steps::side::release_left_list;
+use super::steps::side::{left_list, release_list};
 use super::steps::{leave, revert};
 use super::story_source::take_commands;
 use super::transition::{self, Known};
@@ -115,7 +115,10 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
     if !is_complete {
         return Ok(());
     }
-    Box::pin(release_left_list(open)).await?;
+    open.held_list = left_list(open).await?;
+    if open.held_list.is_some() {
+        Box::pin(release_list(open)).await?;
+    }
     if at_rest {
         // No step begins while another git process runs: the step could not be undone half-way.
         let removed = open.site().remove_stale_locks(&open.state.change).await?;

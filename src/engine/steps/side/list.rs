@@ -29,19 +29,18 @@ pub async fn release_list(open: &mut Loop<'_>) -> Result<(), Error> {
     open.save()
 }
 
-/// Puts back the list that a run held when it was killed.
-pub(crate) async fn release_left_list(open: &mut Loop<'_>) -> Result<(), Error> {
+/// Returns the list that a run held when it was killed, as far as the checkpoint has it.
+pub(crate) async fn left_list(open: &Loop<'_>) -> Result<Option<StoryList>, Error> {
     if !(open.state.here.holds_list && open.state.is_live()) {
-        return Ok(());
+        return Ok(None);
     }
     let (site, source) = (open.site(), open.state.source());
-    open.held_list = match list_entry(open).await? {
+    Ok(match list_entry(open).await? {
         Some(entry) if entry.mode == "120000" => site.read_story_list(source)?,
         // What is there may be gone, or something else. Its content is read from the checkpoint.
         Some(_) => Some(StoryList::with(Vec::new(), source)),
         None => None,
-    };
-    release_list(open).await
+    })
 }
 
 /// Puts back what changed in the list since the last checkpoint, but additions. The list as it was is kept. Returns `false` if

@@ -22,7 +22,7 @@ mod take_in;
 pub use begin::begin_side;
 pub(crate) use blame::blame;
 pub use list::{hold_list, release_list};
-pub(crate) use list::{release_left_list, with_held_list};
+pub(crate) use list::{left_list, with_held_list};
 pub use made::{Made, made_by, open_side};
 pub(crate) use ready::count_last;
 pub use ready::{Beginning, may_begin, was_taken_in, why_in_turn};
