@@ -35,6 +35,8 @@ impl Summary {
         let state = &open.state;
         if state.phase() == Phase::Exhausted
             && let Some(spent) = state.current()
+            // A tracker's command is not run for a hint.
+            && !state.source().is_by_command()
             && let Ok(listing) = listing_of(state, &open.repo().top).await
         {
             let mut left_out = state.progress().skipped.clone();
