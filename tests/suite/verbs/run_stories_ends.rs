@@ -225,3 +225,27 @@ fn each_checkpoint_is_on_the_remote_and_sides_are_not() {
     assert_eq!(checkpoints(&sandbox).len(), 3);
     require_no_side(&sandbox);
 }
+
+#[test]
+fn promised_work_is_not_judged_while_the_story_it_waits_for_is_open_again() {
+    let sandbox = Sandbox::with_free_stories(1);
+    let list = "- [ ] 1. One\n- [ ] 2. Two (after 1)\n- [ ] 3. Three (after 1)\n";
+    sandbox.write("TODO.md", list);
+    sandbox.git(&["commit", "-qam", "order"]);
+    sandbox.ralph(&["start", "todo", "--stories=TODO.md"]).exits(0);
+    let agent = sandbox.completing("echo x >first");
+    sandbox.ralph(&["next", "todo", "--", &agent]).exits(0);
+    let (agent, running) = judging(&sandbox);
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    go_on(&sandbox);
+    sandbox.ralph(&["redo", "todo", "1"]).exits(0);
+    sandbox
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("story 1, for which it waits, is open again");
+    let made = checkpoints(&sandbox);
+    assert_eq!(made.last().map(String::as_str), Some("checkpoint: 1"), "{made:?}");
+    assert_eq!(made.len(), 3, "{made:?}");
+    require_no_side(&sandbox);
+}

@@ -74,6 +74,12 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         keep(open, &made, "the story is not to be done any more").await?;
         return Ok(Taken::Needless);
     };
+    let is_open = |id: &&String| listing.find(id).is_some_and(|other| !other.done);
+    if let Some(other) = story.depends_on.iter().flatten().find(is_open) {
+        let why = format!("story {other}, for which it waits, is open again");
+        keep(open, &made, &why).await?;
+        return Ok(Taken::Needless);
+    }
     if made.base != *open.state.checkpoint()
         && !open.git().is_ancestor(open.state.initial(), &made.base).await?
     {
