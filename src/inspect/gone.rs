@@ -1,8 +1,9 @@
 //! Work of a loop that is not where its last checkpoint left it.
 
-use crate::engine::position::checkpoint_gone;
+use crate::engine::position::{checkpoint_gone, refuse_operation};
 use crate::engine::work_stashed;
-use crate::git::{Head, Repo, operations_in_progress};
+use crate::error::Error;
+use crate::git::{Head, Repo};
 use crate::state::{Phase, State};
 
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
@@ -33,10 +34,13 @@ pub(super) async fn work_gone(
     Some((away.to_string(), Some(pop)))
 }
 
-/// Returns the operation of git's that is in progress in the loop's work tree, unless it is of an attempt.
-pub(super) async fn operation_in(repo: &Repo, state: &State) -> Option<&'static str> {
+/// Returns the words about an operation of git's that is in progress in the loop's work tree, unless it is of an attempt.
+pub(super) async fn operation_in(repo: &Repo, state: &State) -> Option<String> {
     if !state.is_live() || state.phase() == Phase::Running || state.intent.is_some() {
         return None;
     }
-    operations_in_progress(repo).await.ok()?.first().copied()
+    match refuse_operation(repo).await {
+        Err(Error::Repository(refusal)) => Some(refusal.to_string()),
+        _ => None,
+    }
 }

@@ -11,6 +11,7 @@ pub mod follow;
 mod gone;
 pub mod next_steps;
 mod pace;
+mod place;
 pub mod session;
 pub mod status;
 pub mod status_line;

@@ -7,22 +7,18 @@ use serde::Serialize;
 use super::at_work::{Asked, GateAtWork, RunningAttempt, Waiting};
 use super::beside::Beside;
 use super::ending::how_closed;
-use super::gone::{operation_in, work_gone};
 use super::session::SessionStatus;
 use crate::engine::list_growth::has_new_story;
-use crate::engine::position::branch_gone;
-use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
-use crate::engine::{Context, go_to_own_refused, raised_by};
+use crate::engine::{Context, raised_by};
 use crate::error::Error;
-use crate::error::advice::Advise;
 use crate::events::log::attempts;
 use crate::events::tally::Tally;
-use crate::git::{Head, Repo, discover};
+use crate::git::Repo;
 use crate::names::{Change, Oid, typed};
 use crate::settings::Strategy;
-use crate::state::{Ending, Intent, Phase, State, Store, noted};
+use crate::state::{Intent, Phase, State, Store, noted};
 use crate::stories::Listing;
 
 /// The status of a loop: `git ralph status --json`.
@@ -32,7 +28,7 @@ pub struct Status {
     pub change: Change,
     /// The phase as programs read it.
     #[serde(rename = "phase")]
-    shown_phase: Phase,
+    pub(super) shown_phase: Phase,
     /// The phase of the loop.
     #[serde(skip)]
     pub phase: Phase,
@@ -124,7 +120,7 @@ pub struct Status {
     pub problem: Option<String>,
     /// The ids of the stories that are open in the list; empty if it was not read.
     #[serde(skip)]
-    open: Vec<String>,
+    pub(super) open: Vec<String>,
     /// The end of a loop that is over.
     #[serde(skip)]
     pub over: Option<Over>,
@@ -134,9 +130,9 @@ pub struct Status {
     /// The step that was cut off; `None` if none was.
     #[serde(skip)]
     pub cut_off: Option<&'static str>,
-    /// The operation of git's that is in progress in the loop's work tree, while no attempt runs.
+    /// The words about an operation of git's that is in progress in the loop's work tree, while no attempt runs.
     #[serde(skip)]
-    pub operation: Option<&'static str>,
+    pub operation: Option<String>,
     /// True if `finish` or `abort` was cut off, and the same command completes it.
     #[serde(skip)]
     pub is_closing: bool,
@@ -287,106 +283,6 @@ impl Status {
         self
     }
 
-    async fn where_it_is(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
-        let top = &repo.top;
-        if state.work_tree() != top.as_path() {
-            let place = state.work_tree();
-            let status = match go_to_own_refused(repo, state)? {
-                Some(refusal) => Self {
-                    work_tree_is_gone: true,
-                    way_back: refusal.advice().hint.map(|command| (command, "to make it again")),
-                    ..Self::from_listing(state, None, Some(refusal.to_string()))
-                },
-                None => match (Self::in_cut_off_end(repo, state), discover(place).await) {
-                    (Some(status), _) => status,
-                    (None, Ok((there, head))) if there.top == place => {
-                        Box::pin(Self::where_it_is(&there, &head, state)).await?
-                    }
-                    (None, _) => Self::of(state, place).await,
-                },
-            };
-            // Every command finds the loop's own work tree.
-            let work_tree = (!state.has_own_work_tree()).then(|| place.to_owned());
-            return Ok(Self { work_tree, ..status });
-        }
-        if let Some(status) = Self::in_cut_off_end(repo, state) {
-            return Ok(status);
-        }
-        let is_there = |head: &Head| {
-            let own = state.loop_head();
-            head.branch == own.branch && (own.branch.is_some() || head.oid.is_some())
-        };
-        let operation = operation_in(repo, state).await;
-        if let Some(operation) = operation {
-            let status = if is_there(head) {
-                Self::of(state, top).await
-            } else {
-                Self::from_listing(state, None, None)
-            };
-            return Ok(Self {
-                problem: Some(
-                    RepositoryRefusal::OperationInProgress {
-                        operation: operation.to_owned(),
-                        own: None,
-                    }
-                    .to_string(),
-                ),
-                operation: Some(operation),
-                ..status
-            });
-        }
-        if is_there(head)
-            && let Some((problem, way_back)) = work_gone(repo, head, state).await
-        {
-            let status = Self::of(state, top).await;
-            return Ok(Self {
-                problem: Some(problem),
-                way_back,
-                ..status
-            });
-        }
-        // HEAD may have moved back since the command began.
-        if !state.is_live() || is_there(head) || is_there(&repo.head().await?) {
-            return Ok(Self::of(state, top).await);
-        }
-        let name = state.loop_head().branch.unwrap_or_default();
-        let (problem, way_back) = if name.is_empty() || repo.git.oid_at(&name).await?.is_some() {
-            let place = state.loop_place();
-            let checkout = format!("git checkout {}", typed(&place));
-            (format!("{place} is not checked out"), Some(checkout))
-        } else {
-            let gone = branch_gone(state);
-            (gone.to_string(), gone.hint())
-        };
-        Ok(Self {
-            way_back: way_back.map(|command| (command, "to go on")),
-            ..Self::from_listing(state, None, Some(problem))
-        })
-    }
-
-    /// Returns the status of a loop whose `finish` or `abort` was cut off and waits for a command that takes a step: the same
-    /// command completes it. HEAD, the branch and the list may already be as after it.
-    fn in_cut_off_end(repo: &Repo, state: &State) -> Option<Self> {
-        let Some(Intent::End(plan)) = &state.intent else {
-            return None;
-        };
-        let how = plan.how();
-        let is_held = || Store::new(&repo.common_dir, &state.change).is_held();
-        if how == Ending::Aside || is_held() {
-            return None;
-        }
-        let problem = match how {
-            Ending::Abort => "abort was cut off",
-            _ => "finish was cut off",
-        };
-        let command = format!("{} {}", how.command(), typed(&state.change));
-        Some(Self {
-            way_back: Some((command, "to complete it")),
-            is_closing: true,
-            ..Self::from_listing(state, None, Some(problem.to_owned()))
-        })
-    }
-
     /// Returns the status of a loop whose story list is at `top`.
     pub async fn of(state: &State, top: &Path) -> Self {
         if !state.is_live() {
@@ -408,7 +304,11 @@ impl Status {
         }
     }
 
-    fn from_listing(state: &State, listing: Option<&Listing>, mut problem: Option<String>) -> Self {
+    pub(super) fn from_listing(
+        state: &State,
+        listing: Option<&Listing>,
+        mut problem: Option<String>,
+    ) -> Self {
         let counts = listing.map(progress_of);
         let mut progress = state.progress().clone();
         if let Some(listing) = listing {
