@@ -98,7 +98,9 @@ pub(super) async fn of_loop(
     match (stops, limited) {
         (Some(refusal), _) => Err(refusal),
         (None, Some(option)) => {
-            screen.say(&format!("stops at a limit, without {option}\n"));
+            screen.say(&format!(
+                "no attempt: a limit is reached\n  (use \"{option}\" to continue with a higher limit)\n"
+            ));
             Ok(Exit::Limit)
         }
         (None, None) => Ok(Exit::Done),
