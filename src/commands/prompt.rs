@@ -94,7 +94,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if !open.state.is_live() {
         return Err(StepRefusal::of_end(&open.state).into());
     }
-    open.require_place().await?;
+    engine::require_own_list(&open).await?;
     let listing = listing_of(&open.state, &open.repo().top).await?;
     let story = match &id {
         None => {

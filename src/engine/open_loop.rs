@@ -11,20 +11,19 @@ use jiff::Timestamp;
 use super::Context;
 use super::lifecycle_hooks::table::Hook;
 use super::own_output;
-use super::position::{self, Position, View, refuse_operation};
+use super::position::{self, Position, View};
 use super::progress::Refusal;
 use super::story_source::take_commands;
 use crate::engine::Step;
-use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
-use crate::error::{Error, refuse};
+use crate::error::Error;
 use crate::events::log::{self, LogEntry};
 use crate::events::tally::{self, Tally};
 use crate::events::{Event, News, Notices, What};
 use crate::fs::{Below, Durability, FileError};
 use crate::git::worktree::{Count, Reading};
-use crate::git::{DiffSize, Git, Head, Repo, discover, operations_in_progress};
+use crate::git::{DiffSize, Git, Head, Repo};
 use crate::names::{Change, Oid, ref_component};
 use crate::paths::percent_decode;
 use crate::prompt::Template;
@@ -346,13 +345,6 @@ impl<'o> Loop<'o> {
             .ok()
     }
 
-    /// Returns whether the work tree is at the checkpoint and no git operation is in progress. One scan.
-    pub(super) async fn is_at_checkpoint(&self) -> Result<bool, Error> {
-        let reading = self.read_work_tree().await?;
-        let same = self.checkpoint().is_state_of(&reading)?;
-        Ok(same && operations_in_progress(&self.context.repo).await?.is_empty())
-    }
-
     /// Returns the position of HEAD and the branch; asks git only if something may have moved them since the last time.
     pub(crate) async fn position(&self) -> Result<Position, Error> {
         let repo = &self.context.repo;
@@ -366,27 +358,6 @@ impl<'o> Loop<'o> {
             }
         }
         self.read_position().await
-    }
-
-    /// Refuses a step that needs the loop's own list while another branch is checked out, which has another list, or none.
-    /// Asks git only where that is not known to be right.
-    pub async fn require_place(&self) -> Result<(), Error> {
-        let is_there = |head: Head| self.state.is_branch_of(&head);
-        if !self.state.is_live() || self.view.head().is_some_and(is_there) {
-            return Ok(());
-        }
-        self.require_on_branch().await.map(drop)
-    }
-
-    /// Returns the position of HEAD and the branch, if HEAD is where the loop needs it. An operation of git's that took it away
-    /// is named.
-    pub(crate) async fn require_on_branch(&self) -> Result<Position, Error> {
-        let position = self.position().await?;
-        if let Err(away) = position.require_on_branch(&self.state) {
-            refuse_operation(self.repo()).await?;
-            return Err(away);
-        }
-        Ok(position)
     }
 
     async fn read_position(&self) -> Result<Position, Error> {
@@ -461,15 +432,6 @@ impl<'o> Loop<'o> {
         let below = [self.state.checkpoint()];
         Ok(self.context.repo.commit_tree(tree, &below, message).await?)
     }
-
-    /// Refuses to work on the files of another work tree.
-    pub(super) fn require_own_work_tree(&self) -> Result<(), Error> {
-        if self.state.is_live() {
-            require_work_tree(&self.state, self.repo())
-        } else {
-            Ok(())
-        }
-    }
 }
 
 /// Appends to the events of the loop in `dir`; a link in the place of `dir`, or above it in git's directory, leads nowhere.
@@ -523,32 +485,6 @@ fn refusal_of(state: &State, refusal: Refusal) -> Error {
         }
         Refusal::Running | Refusal::NotRunning => StepRefusal::WrongPhase(change).into(),
     }
-}
-
-/// Refuses a step in another work tree than that of the loop.
-fn require_work_tree(state: &State, repo: &Repo) -> Result<(), Error> {
-    if state.work_tree() == repo.top {
-        return Ok(());
-    }
-    refuse(OpenRefusal::OtherWorkTree {
-        change: state.change.to_string(),
-        path: state.here.worktree.to_string(),
-    })
-}
-
-/// Refuses a step that a loop may not begin in this work tree, where HEAD is now.
-pub async fn require_step_here(context: &Context<'_>, state: &State) -> Result<(), Error> {
-    let (repo, head) = if state.has_own_work_tree() {
-        discover(state.work_tree()).await?
-    } else {
-        require_work_tree(state, &context.repo)?;
-        (context.repo.clone(), context.head.clone())
-    };
-    refuse_operation(&repo).await?;
-    if state.is_branch_of(&head) {
-        return Ok(());
-    }
-    position::require_place(&repo.git, state, &head).await
 }
 
 /// Refuses a step that a loop may not begin now.

@@ -14,6 +14,7 @@ use super::transition::{self, Known};
 use super::watch::changed_since;
 use super::{Context, Loop, damaged, judged, messages, staged_content};
 use crate::agent::orphans::Orphaned;
+use crate::engine::step_place::require_own_work_tree;
 use crate::error::Error;
 use crate::error::advice::Advise;
 use crate::events::log::{History, LogEntry};
@@ -96,7 +97,7 @@ fn is_of_work_tree(error: &Error) -> bool {
 pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<(), Error> {
     // A command that changes the loop answers an open question.
     open.state.here.awaiting_choice = None;
-    open.require_own_work_tree()?;
+    require_own_work_tree(&open.state, open.repo())?;
     open.site().restore_directories()?;
     let at_rest = open.state.is_at_rest();
     // After an attempt, gates or a reviewer, no git runs before its own files are restored.

@@ -7,6 +7,7 @@ use super::open_loop::advance;
 use super::position::require_place;
 use super::watch::{self, Who};
 use super::{Context, Loop};
+use crate::engine::step_place::require_own_list;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
@@ -268,7 +269,7 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
         note_open(&mut open.state, &listing)?;
         return Ok(listing);
     }
-    open.require_place().await?;
+    require_own_list(open).await?;
     follow_source(open);
     let watch = watch::begin(open, Who::Tracker).await?;
     let listing = listing_in_place(&open.state, &open.repo().top).await;

@@ -4,6 +4,7 @@
 //! help. Once a story is seen as done, it is forgotten here: if the user opens it later, that is intended.
 
 use super::{Loop, marks, numbers, stories};
+use crate::engine::step_place::require_on_branch;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::{Error, refuse};
 use crate::fs::FileError;
@@ -54,7 +55,7 @@ pub(super) async fn require_marks(open: &mut Loop<'_>, settings: &Settings) -> R
     forget_marked(&mut open.state, &listing);
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {
         // A command may change files, which belong to the branch.
-        open.require_on_branch().await?;
+        require_on_branch(open).await?;
         let listed = tell_again(open, &listing).await?;
         open.view.drop_all();
         listing = stories::read_list(open).await?;

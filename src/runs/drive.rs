@@ -1,6 +1,6 @@
 //! Drives a loop until it stops.
 
-use crate::engine::{AttemptOptions, Driver, Loop, Stopped};
+use crate::engine::{AttemptOptions, Driver, Loop, Stopped, require_own_list};
 use crate::error::Error;
 use crate::remote::Tenure;
 
@@ -13,7 +13,7 @@ pub async fn drive(
     options: &AttemptOptions,
     tenure: Option<&Tenure>,
 ) -> Result<Stopped, Error> {
-    open.require_place().await?;
+    require_own_list(open).await?;
     let mut driver = Driver::new(open, options)?;
     loop {
         if let Some(tenure) = tenure {

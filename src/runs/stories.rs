@@ -16,7 +16,8 @@ use super::drive::drive;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{
     self, AttemptOptions, Driver, Loop, Made, Shared, StepEnd, Stopped, Taken, free_places, hold_list,
-    made_by, may_begin, open_side, release_list, remove_lost, remove_side, take_in, take_skips, was_taken_in,
+    made_by, may_begin, open_side, release_list, remove_lost, remove_side, require_own_list, take_in,
+    take_skips, was_taken_in,
 };
 use crate::error::Error;
 use crate::events::{News, Observer, Silent, StoryBeside};
@@ -77,7 +78,7 @@ pub async fn abreast(
     typed: &[OsString],
 ) -> Result<Stopped, Error> {
     let _under_way = UnderWay::begin();
-    open.require_place().await?;
+    require_own_list(open).await?;
     let mut run = Abreast {
         command,
         options: options.clone(),

@@ -10,6 +10,7 @@ use super::start_refusal::StartRefusal;
 use crate::engine::attempt::gates::{judged, run_gate};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::run_command::{Passed, plain_job, run_name};
+use crate::engine::step_place::is_at_checkpoint;
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, guard_rail, judged, lifecycle_hooks, transition};
 use crate::error::Error;
@@ -65,7 +66,7 @@ pub(super) async fn run_gates(
 /// Returns whether there was anything.
 async fn undo_changes(open: &Loop<'_>) -> Result<bool, Error> {
     let known = open.state.here.gate_files.clone();
-    let is_same = open.checkpoint().is_as_left().await? || open.is_at_checkpoint().await?;
+    let is_same = open.checkpoint().is_as_left().await? || is_at_checkpoint(open).await?;
     let is_at_tip = open.position().await?.tip.as_ref() == Some(open.state.checkpoint());
     let record = judged::record(open);
     if let Some(record) = record.filter(|_| !is_same || !is_at_tip) {

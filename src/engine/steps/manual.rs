@@ -8,6 +8,7 @@ use crate::engine::attempt::held;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::position::refuse_operation;
+use crate::engine::step_place::{is_at_checkpoint, require_on_branch};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, story_to_do};
 use crate::engine::{Loop, Step, lifecycle_hooks, numbers, users_head};
@@ -68,7 +69,7 @@ async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
 async fn begin(open: &mut Loop<'_>, settings: &Settings) -> Result<Begun, Error> {
     open.require_live()?;
     users_head::follow(open).await?;
-    open.require_on_branch().await?;
+    require_on_branch(open).await?;
     forget_record(open)?;
     let chosen = attempt::choose_story(open, Step::Manual, settings).await?;
     attempt::refuse_other(&open.state, &chosen.1.id)?;
@@ -103,7 +104,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     let at_tip = position.tip.as_ref() == Some(open.state.checkpoint());
     if at_tip
         && position.is_on_branch(&open.state)
-        && open.is_at_checkpoint().await?
+        && is_at_checkpoint(open).await?
         && open.checkpoint().unclean_submodule().await?.is_none()
     {
         return Ok(false);

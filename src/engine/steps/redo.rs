@@ -4,10 +4,11 @@ use super::put_away::PutAway;
 use crate::engine::open_loop::advance;
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::step_place::{is_at_checkpoint, require_on_branch};
 use crate::engine::stories::{read_list, remembering};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
-use crate::engine::{Loop, refuse_inside_attempt};
+use crate::engine::{Loop, refuse_inside_attempt, users_head};
 use crate::error::{Error, refuse};
 use crate::git::oid_of;
 use crate::names::Oid;
@@ -34,7 +35,8 @@ pub async fn redo(
     refuse_inside_attempt()?;
     open.require_live()?;
     refuse_operation(open.repo()).await?;
-    let position = open.require_on_branch().await?;
+    users_head::follow(open).await?;
+    let position = require_on_branch(open).await?;
     let completed = open.state.progress().completed.clone();
     let made = since(open, &completed, story).await?;
     let mut later: Vec<String> = made.iter().skip(1).map(|(done, _)| done.id.clone()).collect();
@@ -47,7 +49,7 @@ pub async fn redo(
         });
     }
     let has_commits = position.tip.as_ref() != Some(open.state.checkpoint());
-    if has_commits || !open.is_at_checkpoint().await? {
+    if has_commits || !is_at_checkpoint(open).await? {
         return refuse(RepositoryRefusal::EditsSince {
             change: open.change().to_string(),
             can_stash: open.state.has_branch() && !has_commits,

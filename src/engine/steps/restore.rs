@@ -5,6 +5,7 @@ use crate::engine::Loop;
 use crate::engine::numbers::{kept_attempt, range_of};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::step_place::{is_at_checkpoint, require_on_branch};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
@@ -54,8 +55,8 @@ pub async fn restore(
     if !open.state.is_live() {
         return Err(over(open, story, attempt).await?);
     }
-    open.require_on_branch().await?;
-    if !open.is_at_checkpoint().await? {
+    require_on_branch(open).await?;
+    if !is_at_checkpoint(open).await? {
         return Err(RepositoryRefusal::NotAtCheckpoint(open.change().to_string()).into());
     }
     if open.state.progress().skipped.iter().any(|id| id == story) {

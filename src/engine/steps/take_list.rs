@@ -1,6 +1,7 @@
 //! `list --take`: merges what an attempt made of the story list into the list, because the user had made it.
 
 use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::step_place::require_on_branch;
 use crate::engine::stories::{follow_source, read_list};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
@@ -17,7 +18,7 @@ use crate::state::{Intent, RestorePlan};
 pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<(), Error> {
     refuse_inside_attempt()?;
     open.require_live()?;
-    open.require_on_branch().await?;
+    require_on_branch(open).await?;
     follow_source(open);
     let (change, repo) = (open.change().clone(), open.repo());
     let word = attempt.map_or_else(|| story.to_owned(), |number| format!("{story}@{number}"));

@@ -103,6 +103,9 @@ fn loop_on_a_detached_head_goes_on_after_a_commit_of_the_users() {
     sandbox
         .ralph(&["run", CHANGE, "--dry-run", "--", &agent])
         .exits(0);
+    // The commit may be on no branch: no hint leads away from it.
+    let redo = sandbox.ralph(&["redo", CHANGE, "1"]);
+    assert!(!redo.stderr.contains("git checkout"), "{}", redo.stderr);
     sandbox.ralph(&["run", CHANGE, "--", &agent]).exits(0);
 }
 

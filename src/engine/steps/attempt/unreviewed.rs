@@ -7,6 +7,7 @@ use crate::agent::promise::{Heard, Promise};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::Judgement;
+use crate::engine::step_place::require_on_branch;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::restore::restore;
 use crate::engine::stories::changes_only_the_list;
@@ -41,7 +42,7 @@ pub(super) async fn take_up(
         return Ok(None);
     };
     users_head::follow(open).await?;
-    open.require_on_branch().await?;
+    require_on_branch(open).await?;
     let chosen = match choose_story(open, step, settings).await {
         Err(Error::Story(StoryRefusal::NothingLeft { .. })) => return Err(refusal(&open.state, attempt)),
         chosen => chosen?,

@@ -1,0 +1,63 @@
+//! The place where a step of a loop may begin: its work tree, with the branch checked out that it needs, and no operation of
+//! git's in progress.
+
+use super::position::{Position, refuse_operation, require_place};
+use super::{Context, Loop};
+use crate::engine::open_refusal::OpenRefusal;
+use crate::error::{Error, refuse};
+use crate::git::{Head, Repo, discover, operations_in_progress};
+use crate::state::State;
+
+/// Refuses a step that needs the loop's own list while another branch is checked out, which has another list, or none. Asks git
+/// only where that is not known to be right.
+pub async fn require_own_list(open: &Loop<'_>) -> Result<(), Error> {
+    let is_there = |head: Head| open.state.is_branch_of(&head);
+    if !open.state.is_live() || open.view.head().is_some_and(is_there) {
+        return Ok(());
+    }
+    require_on_branch(open).await.map(drop)
+}
+
+/// Returns the position of HEAD and the branch, if HEAD is where the loop needs it. An operation of git's that took it away is
+/// named.
+pub(super) async fn require_on_branch(open: &Loop<'_>) -> Result<Position, Error> {
+    let position = open.position().await?;
+    if let Err(away) = position.require_on_branch(&open.state) {
+        refuse_operation(open.repo()).await?;
+        return Err(away);
+    }
+    Ok(position)
+}
+
+/// Returns whether the work tree is at the checkpoint and no git operation is in progress. One scan.
+pub(super) async fn is_at_checkpoint(open: &Loop<'_>) -> Result<bool, Error> {
+    let reading = open.read_work_tree().await?;
+    let same = open.checkpoint().is_state_of(&reading)?;
+    Ok(same && operations_in_progress(open.repo()).await?.is_empty())
+}
+
+/// Refuses a step in another work tree than that of a loop which is live.
+pub(super) fn require_own_work_tree(state: &State, repo: &Repo) -> Result<(), Error> {
+    if state.work_tree() == repo.top || !state.is_live() {
+        return Ok(());
+    }
+    refuse(OpenRefusal::OtherWorkTree {
+        change: state.change.to_string(),
+        path: state.here.worktree.to_string(),
+    })
+}
+
+/// Refuses a step that a loop may not begin in this work tree, where HEAD is now.
+pub async fn require_step_here(context: &Context<'_>, state: &State) -> Result<(), Error> {
+    let (repo, head) = if state.has_own_work_tree() {
+        discover(state.work_tree()).await?
+    } else {
+        require_own_work_tree(state, &context.repo)?;
+        (context.repo.clone(), context.head.clone())
+    };
+    refuse_operation(&repo).await?;
+    if state.is_branch_of(&head) {
+        return Ok(());
+    }
+    require_place(&repo.git, state, &head).await
+}
