@@ -1,14 +1,23 @@
 //! Makes, finds and removes linked work trees (git-worktree(1)).
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
 
 use super::command::Git;
 use super::discover::Repo;
 use super::error::GitError;
-use super::layout::is_same_dir;
+use super::layout::{RepoLayout, is_same_dir};
+use crate::held::Held;
 use crate::names::Oid;
 use crate::paths::path_of;
+
+/// The longest time in which another work tree is made; then it is tried beside it, as any git does.
+const MAKING: Duration = Duration::from_mins(2);
+const POLL: Duration = Duration::from_millis(10);
 
 /// A work tree of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,12 +96,14 @@ impl Git {
             BeginsAt::Branch(name) => name,
         };
         args.extend([OsString::from("--"), top.into(), at.into()]);
+        let _alone = self.hold_work_trees().await;
         self.cmd("worktree", args).done().await
     }
 
     /// Unlocks a work tree; one that is not locked stays as it is.
     pub async fn unlock_work_tree(&self, top: &Path) -> Result<(), GitError> {
         let args = [OsStr::new("unlock"), "--".as_ref(), top.as_os_str()];
+        let _alone = self.hold_work_trees().await;
         self.cmd("worktree", args).any_exit().await?;
         Ok(())
     }
@@ -102,7 +113,25 @@ impl Git {
     pub async fn remove_work_tree(&self, top: &Path, force: &[&str]) -> Result<(), GitError> {
         let options = ["remove"].iter().chain(force).chain(&["--"]);
         let args = options.map(OsStr::new).chain([top.as_os_str()]);
+        let _alone = self.hold_work_trees().await;
         self.cmd("worktree", args).done().await
+    }
+
+    /// Waits until no other git-ralph makes or removes a work tree of this repository: the gits that do so do not wait for each
+    /// other. A git that outlives us keeps the lock. `None` if the file system locks no directories, or the wait was too long.
+    async fn hold_work_trees(&self) -> Option<Held> {
+        let top = self.top();
+        let layout = RepoLayout::of_work_tree(top);
+        let common = layout.map_or_else(|| top.to_owned(), |layout| layout.common_dir);
+        let dir = File::open(common).ok()?;
+        let begun = Instant::now();
+        loop {
+            match dir.try_lock() {
+                Ok(()) => return Some(Held::new(dir)),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < MAKING => sleep(POLL).await,
+                Err(_) => return None,
+            }
+        }
     }
 }
 
@@ -132,6 +161,8 @@ fn listed(bytes: &[u8]) -> Vec<WorkTreeInfo> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -147,5 +178,24 @@ mod tests {
         assert_eq!(found[1].locked.as_deref(), Some("git ralph: x"));
         assert!(found[2].is_bare);
         assert_eq!(found[3].locked.as_deref(), Some(""));
+    }
+    #[tokio::test]
+    async fn one_process_at_a_time_changes_the_work_trees() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at(dir.path());
+        let first = git.hold_work_trees().await.unwrap();
+        let order = RefCell::new(Vec::new());
+        let second = async {
+            let held = git.hold_work_trees().await;
+            order.borrow_mut().push("the second holds them");
+            assert!(held.is_some());
+        };
+        let end_of_first = async {
+            sleep(POLL).await;
+            order.borrow_mut().push("the first lets go");
+            drop(first);
+        };
+        tokio::join!(second, end_of_first);
+        assert_eq!(*order.borrow(), ["the first lets go", "the second holds them"]);
     }
 }

@@ -92,9 +92,8 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
         .collect();
     open.update_refs(&gone, &format!("ralph: {name} is gone")).await?;
     // Git knows it still if its directory was deleted, and not by git.
-    let top = state.work_tree().to_string_lossy();
-    let forget = open.git().cmd("worktree", ["remove", "-f", "-f", &*top]);
-    forget.any_exit().await?;
+    let forget = open.git().remove_work_tree(state.work_tree(), &["-f", "-f"]);
+    let _ = forget.await;
     if entries_of(&store.file("trash"))?.is_empty() {
         store.remove_files()?;
     }
