@@ -15,9 +15,9 @@ use crate::engine::work_tree_removal::TRASH;
 use crate::engine::{Context, Loop, Place, submodules};
 use crate::error::{Error, refuse};
 use crate::events::{Observer, Silent};
-use crate::fs::{entries_of, path_below};
+use crate::fs::{entries_of, may_exist, path_below};
 use crate::git::index_file::GITLINK;
-use crate::git::{Head, Repo, locks};
+use crate::git::{Head, Repo, WorkTreeInfo, is_same_dir, locks};
 use crate::names::{Oid, counted, short_branch, typed};
 use crate::paths::{first_few, shown};
 use crate::refs::Update;
@@ -130,9 +130,19 @@ async fn require_place(open: &Loop<'_>) -> Result<Head, Error> {
             original: name_of(&original),
         });
     }
-    match live_in(&repo.common_dir, &repo.top)? {
-        Some(other) => refuse(LandRefusal::LoopActive {
+    if let Some(other) = live_in(&repo.common_dir, &repo.top)? {
+        return refuse(LandRefusal::LoopActive {
             other: other.change.to_string(),
+        });
+    }
+    let has_it_too = |tree: &WorkTreeInfo| {
+        tree.branch == head.branch && !tree.is_bare && !is_same_dir(&tree.top, &repo.top)
+    };
+    let second = repo.work_trees().await?.into_iter().find(has_it_too);
+    match second.filter(|tree| may_exist(&tree.top)) {
+        Some(second) => refuse(LandRefusal::CheckedOutTwice {
+            branch: name_of(&head),
+            path: second.top,
         }),
         None => Ok(head),
     }

@@ -28,6 +28,9 @@ pub enum LandRefusal {
     #[error("this work tree is on {branch}, the branch of '{change}' itself")]
     OnItsBranch { change: String, branch: String, original: String }
         => Person, "git checkout {original} && git ralph land {change}", original, change;
+    #[error("{} has branch {branch} checked out too, and its files would stay behind", path.display())]
+    CheckedOutTwice { branch: String, path: PathBuf }
+        => Person, "git -C {path} checkout --detach, then the same command again", path;
     #[error("loop '{other}' is active in this work tree")]
     LoopActive { other: String }
         => Person, "git ralph finish --keep {other}", other;

@@ -322,6 +322,10 @@ pub(super) fn land() -> Vec<LandRefusal> {
             branch: "ralph/add-login".to_owned(),
             original: "main".to_owned(),
         },
+        LandRefusal::CheckedOutTwice {
+            branch: "main".to_owned(),
+            path: path("/second one"),
+        },
         LandRefusal::LoopActive {
             other: "add-search".to_owned(),
         },

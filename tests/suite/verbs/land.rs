@@ -159,6 +159,21 @@ fn changes_that_have_no_branch_to_merge_are_refused() {
         .says("no change is finished with --keep and not yet part of main");
 }
 
+#[test]
+fn branch_that_a_second_work_tree_has_is_not_moved_under_it() {
+    let sandbox = finished(&["two"]);
+    let second = sandbox.notes.join("second");
+    let second = second.to_str().unwrap();
+    sandbox.git(&["worktree", "add", "-q", "-f", second, "main"]);
+    sandbox
+        .ralph(&["land", "two"])
+        .exits(7)
+        .says("has branch main checked out too, and its files would stay behind")
+        .says(&format!("git -C {second} checkout --detach"));
+    sandbox.git(&["-C", second, "checkout", "-q", "--detach"]);
+    sandbox.ralph(&["land", "two"]).exits(0);
+}
+
 /// Begins to land a change whose gate waits.
 fn judging(sandbox: &Sandbox) -> Running {
     let notes = sandbox.notes.display();
