@@ -20,7 +20,7 @@ impl PutAway {
     /// Looks at the directory of this name in the trash of a loop.
     pub fn before(open: &Loop<'_>, name: &str) -> Result<Self, FileError> {
         let dir = open.site().trash().join(name);
-        let before = names_in(&dir)?;
+        let before = moved_in(&dir)?;
         Ok(Self { dir, before })
     }
 
@@ -32,7 +32,7 @@ impl PutAway {
 
     /// Names what has come since, and is not in the tree that keeps the rest. One git process if anything has come.
     pub async fn tell(&self, open: &Loop<'_>, kept: &Oid) -> Result<(), Error> {
-        let names = names_in(&self.dir)?;
+        let names = moved_in(&self.dir)?;
         let new: Vec<&Vec<u8>> = names.difference(&self.before).collect();
         if new.is_empty() {
             return Ok(());
@@ -47,6 +47,33 @@ impl PutAway {
             &lacking,
         );
         Ok(())
+    }
+}
+
+/// Returns the names of what was moved to `dir`, also of what had a name that was taken: it is in a directory with a number.
+fn moved_in(dir: &Path) -> Result<BTreeSet<Vec<u8>>, FileError> {
+    let mut found = BTreeSet::new();
+    for name in names_in(dir)? {
+        let place = dir.join(path_of(&name));
+        if !is_number(&name) || !seen_itself(&place).is_some_and(|found| found.is_dir()) {
+            found.insert(name);
+            continue;
+        }
+        found.extend(names_in(&place)?.iter().map(|below| [&*name, b"/", below].concat()));
+    }
+    Ok(found)
+}
+
+fn is_number(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(u8::is_ascii_digit)
+}
+
+/// Returns the path that a file had before it was moved: without the number of the directory.
+fn without_number(path: &[u8]) -> &[u8] {
+    let mut parts = path.splitn(2, |byte| *byte == b'/');
+    match (parts.next(), parts.next()) {
+        (Some(number), Some(rest)) if is_number(number) => rest,
+        _ => path,
     }
 }
 
@@ -73,7 +100,7 @@ impl Kept {
 
     /// Notes what is at `path` below `dir` and not in the tree; of a directory that is not, only itself.
     fn note_lacking(&self, dir: &Path, path: Vec<u8>, lacking: &mut Vec<Vec<u8>>) -> Result<(), FileError> {
-        if !self.0.contains(&path) {
+        if !self.0.contains(&path) && !self.0.contains(without_number(&path)) {
             lacking.push(path);
             return Ok(());
         }

@@ -92,6 +92,17 @@ fn abort_refuses_if_the_original_branch_moved() {
 }
 
 #[test]
+fn second_abort_names_files_and_no_number() {
+    let sandbox = Sandbox::new();
+    for (key, named) in [("first", ": private\n"), ("second", ": 2/private\n")] {
+        sandbox.start();
+        sandbox.write(".gitignore", "/private/\n");
+        sandbox.write("private/key", key);
+        sandbox.ralph(&["abort"]).exits(0).says(named);
+    }
+}
+
+#[test]
 fn abort_does_not_name_a_branch_that_head_is_on() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.strategy", "stash");
