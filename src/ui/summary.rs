@@ -53,7 +53,12 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     match (&status.current, status.phase) {
         (Some(story), Phase::Failed | Phase::Exhausted) => {
             let title = heading(&story.id, &story.title);
-            let times = counted(story.retries + 1, "time", "times");
+            let mut times = counted(story.retries + 1, "time", "times");
+            if let Some(last) = summary.tally.latest(&story.id).map(|last| last.attempt)
+                && last > story.retries + 1
+            {
+                let _ = write!(times, " since it was last begun ({last} attempts in all)");
+            }
             let _ = writeln!(text, "{}", red(&format!("story {title} failed {times}")));
             if let Some(first) = story.reason.as_deref().and_then(|reason| reason.lines().next()) {
                 let _ = writeln!(text, "  {first}");
