@@ -12,17 +12,41 @@ const LINES: usize = 24;
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
 /// The beginnings of a line with an open box, without the marker of its item.
-const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐"];
+const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐", "[~]", "[-]", "[/]"];
 
-/// The same for what has failed; they count at the end of a line and in a cell of a table, too.
-const CROSSES: &[char] = &['❌', '✗', '✘'];
+/// The same for what has failed or is to come; they count at the end of a line and in a cell of a table, too.
+const CROSSES: &[char] = &['❌', '✗', '✘', '⏳', '🚧', '⬜', '🔲', '◻'];
+
+/// What a cell of a table begins with where it is not done, besides.
+const WARNING: char = '⚠';
+
+/// Words that are all of a cell of a table, or all that follows the colon of a line, where that is not done.
+const STATES: &str = "pending, partial, partly, partially, open, blocked, todo, to do, wip, in progress, not started, deferred, \
+                      skipped, incomplete, missing, untested, unverified, offen, ausstehend, teilweise, in arbeit, blockiert, fehlt, \
+                      en attente, partiel, en cours, à faire, bloqué, pendiente, parcial, a medias, en curso, bloqueado, por hacer, \
+                      pendente, em andamento, a fazer, in sospeso, parziale, in corso, da fare, bloccato, частично, в работе, \
+                      не готово, ожидает, 待办, 进行中, 部分, 未完成, 待处理, 未着手, 対応中, 進行中, 一部, 진행 중, 대기, 일부, 미완료, 보류";
+
+/// Words for numbers, each with those of other languages.
+const NUMBERS: [&str; 10] = [
+    "one, ein, eine, einer, eines, un, une, uno, una, um, uma",
+    "two, zwei, deux, dos, dois, duas, due",
+    "three, drei, trois, tres, três, tre",
+    "four, vier, quatre, cuatro, quatro, quattro",
+    "five, fünf, cinq, cinco, cinque",
+    "six, sechs, seis, sei",
+    "seven, sieben, sept, siete, sete, sette",
+    "eight, acht, huit, ocho, oito, otto",
+    "nine, neun, neuf, nueve, nove",
+    "ten, zehn, dix, diez, dez, dieci",
+];
 
 /// Words for which a line that announces the promise is no condition.
 const DONE: &str = "done, complete, finished, signal, promise, final, fertig, erledigt, termin, fini, listo, hecho, \
                     conclu, pronto, fatto, finit, готов, gotow, 完成, 完了, 완료, bitti";
 
 /// The fewest words of a line that is taken for a sentence, and its fewest letters in a script without blanks.
-const SENTENCE: (usize, usize) = (4, 6);
+const SENTENCE: (usize, usize) = (3, 6);
 
 /// The same of a line that is taken for a condition.
 const CONDITION: (usize, usize) = (5, 7);
@@ -40,11 +64,16 @@ const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>",
 
 /// Words with which a sentence says that there is nothing of the kind, or no longer, that nothing changed, no need, or that it is
 /// the work of another story.
-const NOTHING: &str = "nothing, none, no longer, previously, initially, at first, any other, 100%, belongs to, other story, \
-                       vorher, gehört zu, auparavant, appartient, neces, nécess, hace falta, hizo falta, que faltan, \
+const NOTHING: &str = "nothing, none, no longer, before this, before the change, before the fix, used to, what is missing, previously, initially, at first, any other, 100%, belongs to, other story, \
+                       vorher, gehört zu, auparavant, appartient, es neces, fue neces, era neces, è neces, é neces, foi neces, \
+                       est nécess, no hace falta, no hizo falta, que faltan, \
                        pertenece, anteriormente, foi preciso, pertence, mancanti, appartiene, precedentemente, już, \
                        wcześniej, bez zmian, больше не, больше ничего, раньше, ранее, кроме того, без измен, без змін, 没有任何, \
-                       没有剩余, 以前, 之前, 残っている作業はあり, 残っていません, 変更していません, aynı, gerek yok";
+                       没有剩余, 以前, 之前, 残っている作業はあり, 残っていません, 変更していません, aynı, gerek yok, nicht mehr, n'échoue, \
+                       non fallisc, todavía funciona, aún funciona, sigue funcionando, ainda funciona, não conseguia, \
+                       funziona ancora, ancora funziona, placeholder text, placeholder attribute,  0 übersprungen,  0 omitid, \
+                       не остал, 仍然可用, 仍可, 仍能, 仍然有效, 仍然支持, 影響はありません, 問題ありません, 남아 있지 않, \
+                       : keine, : aucun, : ninguno, : ninguna, : nenhum, : nessun, : нет, ：无, ：なし, : 없음, : no.";
 
 /// Words that set what is missing against what is done, or tell what is to come. They count in the last line before the
 /// promise.
@@ -59,7 +88,7 @@ const FAILED: &str = "failed, failure, fehlgeschlagen, échou, échec, fallid, f
                       失敗, 실패, başarısız, niezalicz, nieudan, فشل, فاشل, mislukt, selhal, विफल, असफल, thất bại";
 
 /// Words between a part and the whole: "3 of 5".
-const OF: &str = "of, von, sur, de, dos, das, di, su, из, з, z, ze, van, av";
+const OF: &str = "of, von, sur, des, de, dos, das, di, delle, dei, su, из, з, z, ze, van, av";
 
 /// Articles between such a word and the whole.
 const ARTICLES: &str = "the, den, der, les, las, los, le, i, de";
@@ -120,11 +149,23 @@ fn has_open_box(line: &str) -> bool {
     });
     OPEN_BOXES.iter().any(|open| item.starts_with(open))
         || item.starts_with(CROSSES)
+        || item.starts_with(WARNING)
         || item.trim_end_matches(is_decoration).ends_with(CROSSES)
         || line
             .split('|')
             .skip(1)
-            .any(|cell| cell.trim().starts_with(CROSSES))
+            .any(|cell| cell.trim().starts_with(CROSSES) || cell.trim().starts_with(WARNING))
+}
+
+/// Returns true for a line with a cell of a table, or an end after its colon, that is only a word for what is not done.
+fn names_state(line: &str) -> bool {
+    let is_state = |text: &str| {
+        let text = text.trim().trim_matches(is_decoration);
+        phrases(STATES).any(|state| state == text)
+    };
+    let after_colon = line.rsplit_once([':', '：']).map(|(_, end)| end);
+    let cells = line.split('|').skip(1);
+    after_colon.into_iter().chain(cells).any(is_state)
 }
 
 /// Returns true for a line in which a program counts tests.
@@ -168,6 +209,7 @@ fn says_undone(line: &str) -> bool {
         has(UNDONE) && !has(NOTHING)
     };
     has_open_box(&line)
+        || names_state(&line)
         || is_other_promise(&line)
         || counts_failures(&line)
         || counts_parts(&line)
@@ -226,7 +268,7 @@ fn counts_failures(line: &str) -> bool {
 /// Returns true for a line that counts a part of a whole: "3/5", "3 of 5", "3 tests of 5".
 fn counts_parts(line: &str) -> bool {
     let is_part = |part: &str, whole: &str| {
-        let numbers = part.parse::<u64>().ok().zip(whole.parse().ok());
+        let numbers = number_of(part).zip(number_of(whole));
         numbers.is_some_and(|(part, whole)| 0 < part && part < whole)
     };
     let words = line.split(|char: char| !char.is_alphanumeric() && char != '/');
@@ -246,6 +288,12 @@ fn counts_parts(line: &str) -> bool {
             || is_of(at, word)
             || is_out_of(at, word)
     }) || is_among(line, is_part)
+}
+
+/// Returns the number that a word says, in digits or in letters.
+fn number_of(word: &str) -> Option<usize> {
+    let spelled = || NUMBERS.iter().position(|names| is_one_of(names, word));
+    word.parse().ok().or_else(|| spelled().map(|at| at + 1))
 }
 
 /// Returns true if a part of a whole is counted as in Chinese and Japanese: "5 件中 3 件".
@@ -296,7 +344,7 @@ fn turns(line: &str) -> bool {
         words.contains(word) && (!has_blanks || words.contains(&format!(" {word} ")))
     };
     let mut asked = line.match_indices("? ");
-    phrases(TURNS).any(is_there) && !line.contains("no longer")
+    phrases(TURNS).any(is_there) && !phrases(NOTHING).any(|nothing| line.contains(nothing))
         || line.contains(['？', '؟'])
         || asked.any(|(at, _)| line[..at].ends_with(char::is_alphabetic))
 }
