@@ -13,11 +13,12 @@ use crate::stories::{self, Adapter};
 use crate::ui::Screen;
 use crate::ui::choice::pick;
 
-/// Finds the change of a run; if there are several, the user at a terminal may pick one.
+/// Finds the change of a run, or of another `verb` without one; if there are several, the user at a terminal may pick one.
 pub(super) async fn change_to_run(
     screen: Screen,
     context: &Context<'_>,
     settings: &Settings,
+    verb: &'static str,
 ) -> Result<Change, Error> {
     let active = context.resolve_change(None);
     let is_live = |change: &Change| {
@@ -59,13 +60,14 @@ pub(super) async fn change_to_run(
             Ok(only.clone())
         }
         several => {
-            let names: Vec<String> = several.iter().map(ToString::to_string).collect();
-            if !screen.can_ask() {
-                return Err(OpenRefusal::SeveralChanges(names).into());
-            }
-            let picked = pick(screen, "which change?", &names, &context.stop).await;
+            let changes: Vec<String> = several.iter().map(ToString::to_string).collect();
+            let picked = if screen.can_ask() {
+                pick(screen, "which change?", &changes, &context.stop).await
+            } else {
+                None
+            };
             let picked = picked.and_then(|at| several.get(at).cloned());
-            picked.ok_or_else(|| OpenRefusal::SeveralChanges(names).into())
+            picked.ok_or_else(|| OpenRefusal::SeveralChanges { changes, verb }.into())
         }
     }
 }

@@ -84,7 +84,13 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             }
         }
         (Err(Error::Open(OpenRefusal::NoLoop { .. })), None) => {
-            let change = change_to_run(console.screen, &context, &context.configuration.settings).await?;
+            let change = change_to_run(
+                console.screen,
+                &context,
+                &context.configuration.settings,
+                "prompt",
+            )
+            .await?;
             return before(console.screen, &context, change, &args).await;
         }
         (Err(error), _) => return Err(error),

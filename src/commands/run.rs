@@ -243,7 +243,7 @@ impl Command for Typed<'_> {
         put_stories_in(&mut settings, &context, &args.stories)?;
         let change = match change {
             Some(name) => Change::new(name)?,
-            None => change_to_run(screen, &context, &settings).await?,
+            None => change_to_run(screen, &context, &settings, "run").await?,
         };
         ui::set_subject(&change);
         tell_ignored(&context, &change);

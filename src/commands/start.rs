@@ -73,7 +73,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     put_stories_in(&mut settings, &context, &args.stories)?;
     let change = match &args.change {
         Some(name) => Change::new(name)?,
-        None => change_to_run(console.screen, &context, &settings).await?,
+        None => change_to_run(console.screen, &context, &settings, "start").await?,
     };
     ui::set_subject(&change);
     tell_ignored(&context, &change);

@@ -44,7 +44,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             let settings = context.configuration.settings.clone();
             let change = match &args.from.path {
                 Some(list) => Change::new(&named_after(list))?,
-                None => change_to_run(console.screen, &context, &settings).await?,
+                None => change_to_run(console.screen, &context, &settings, "stories").await?,
             };
             as_start_would(&context, &change, &args.from).await?
         }

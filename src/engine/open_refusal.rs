@@ -65,9 +65,9 @@ pub enum OpenRefusal {
     NoOpenStories(Vec<String>)
         => NoStory, "git ralph stories <change>";
     /// Several changes have open stories, and none is named.
-    #[error("there are several changes with open stories{}", list(": ", .0, ""))]
-    SeveralChanges(Vec<String>)
-        => |(names)| hint(format!("name one of them, such as: git ralph run {}", names.first().map_or_else(|| "<change>".to_owned(), typed)));
+    #[error("there are several changes with open stories{}", list(": ", changes, ""))]
+    SeveralChanges { changes: Vec<String>, verb: &'static str }
+        => |changes, verb| hint(format!("name one of them, such as: git ralph {verb} {}", changes.first().map_or_else(|| "<change>".to_owned(), typed)));
     #[error("there are several loops here{}", list(": ", .0, ""))]
     SeveralLoops(Vec<String>)
         => "name one of them, or see: git ralph status";

@@ -55,7 +55,10 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             changes: words(&["add-login", "tidy-up"]),
         },
         OpenRefusal::NoOpenStories(words(&["add-login", "tidy-up"])),
-        OpenRefusal::SeveralChanges(words(&["add-login", "tidy-up"])),
+        OpenRefusal::SeveralChanges {
+            changes: words(&["add-login", "tidy-up"]),
+            verb: "run",
+        },
         OpenRefusal::SeveralLoops(words(&["add-login", "tidy-up"])),
         OpenRefusal::OtherWorkTree {
             change: change(),
