@@ -25,6 +25,11 @@ use crate::ui::amounts::time;
 use crate::ui::shown::plain;
 use crate::ui::width::{cut, cut_at_word};
 
+/// The end of the text is on the screen, and follows it.
+const FOLLOWS: &str = "[follow]";
+/// A screen with fewer columns has no room for that.
+const NARROW: u16 = 60;
+
 /// All that is on the screen.
 pub(super) struct Scene<'a> {
     pub model: &'a Model,
@@ -261,7 +266,11 @@ impl Scene<'_> {
             put(buffer, footer, &prompt, bold);
             return;
         }
-        let right = self.place_in_text(parts);
+        // On a narrow screen, keys are worth more.
+        let mut right = self.place_in_text(parts);
+        if right == FOLLOWS && footer.width < NARROW {
+            right.clear();
+        }
         let room = usize::from(footer.width).saturating_sub(right.len() + 2);
         let left = if chosen.answer.is_empty() {
             self.hints(area, room)
@@ -336,7 +345,7 @@ impl Scene<'_> {
                 format!("[paused, {new} new lines]")
             }
             None if chosen.raw => "[raw]".to_owned(),
-            None => "[follow]".to_owned(),
+            None => FOLLOWS.to_owned(),
         }
     }
 }

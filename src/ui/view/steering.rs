@@ -142,7 +142,11 @@ impl View {
         for Viewed { follower, model, .. } in &mut self.setup.loops {
             let news = follower.poll();
             is_new |= !news.events.is_empty() || news.state.is_some();
-            changed |= news.is_driven != model.is_driven;
+            if news.is_driven != model.is_driven {
+                changed = true;
+                // What the last key did to the run says nothing of it now.
+                self.chosen.answer.clear();
+            }
             model.take(&news);
         }
         changed |= is_new;
@@ -347,10 +351,10 @@ impl View {
                 self.choose_loop((self.at + 1) % self.setup.loops.len());
             }
             Action::Loop(at) => self.choose_loop(at),
-            Action::Finish => "the loop is not at its end".clone_into(&mut chosen.answer),
-            Action::Tell if model.phase == Some(Phase::Finished) => {
+            Action::Finish | Action::Tell if model.phase == Some(Phase::Finished) => {
                 "the loop is finished".clone_into(&mut chosen.answer);
             }
+            Action::Finish => "the loop is not at its end".clone_into(&mut chosen.answer),
             Action::Tell => (chosen.typed, chosen.tells) = (Some(String::new()), true),
             Action::Stop if model.is_driven => chosen.asks_to_stop = true,
             Action::Stop => "no git-ralph is working on it".clone_into(&mut chosen.answer),

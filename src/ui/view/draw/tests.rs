@@ -111,7 +111,7 @@ fn narrow_screen_has_list_or_output_and_tiny_screen_has_one_line() {
     assert_eq!(rows[0], "add-login  running  1 of 3 stories");
     assert_eq!(rows[1], "story 2, attempt 2, claude: running...");
     assert_eq!(rows[4], "test login::rate ... FAILED");
-    assert_eq!(rows[9], "Tab list  ? keys  q leave       [follow]");
+    assert_eq!(rows[9], "S stop  Tab list  ? keys  q leave");
     let list = Chosen {
         list: true,
         ..Chosen::default()
@@ -491,7 +491,7 @@ fn footer_has_the_keys_that_do_something() {
             (60, 15),
             "f finish  Enter log  Tab list  ? keys  q leave      [follow]",
         ),
-        ((40, 10), "Tab list  ? keys  q leave       [follow]"),
+        ((40, 10), "f finish  Tab list  ? keys  q leave"),
     ] {
         assert_eq!(footer(&model, size), keys);
     }
