@@ -1,6 +1,7 @@
 //! Finds values of settings with which a run would stop, or that have no effect, by the kinds of the table of settings. Runs
 //! nothing of the user's.
 
+use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -9,7 +10,6 @@ use crate::async_cmd::{self, Command, find_program};
 use crate::engine::unusable_place;
 use crate::fs::may_exist;
 use crate::git::{Git, Repo};
-use crate::names::typed;
 use crate::prompt::Template;
 use crate::sandbox;
 use crate::settings::Settings;
@@ -111,20 +111,21 @@ async fn pathspecs(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
     found
 }
 
-/// Returns the words about paths that are not there to be seen in the box.
+/// Returns the words about paths and variables that are not there to be seen in the box.
 fn not_in_box(settings: &Settings) -> Vec<Wrong> {
     let allowed = &settings.boxing.allowed;
-    let given = [("read", &allowed.read), ("write", &allowed.written)];
-    let given = given
-        .into_iter()
-        .flat_map(|(way, paths)| paths.iter().map(move |path| (way, path)));
-    let missing = given.filter(|(_, path)| !may_exist(&sandbox::given(path)));
-    let wrong = missing.map(|(way, path)| Wrong {
-        message: format!("ralph.boxAllow names {path}, which does not exist: it is not seen in the box"),
-        hint: format!(
-            "make it, or: git config --unset ralph.boxAllow {}",
-            typed(format!("{way}:{path}"))
-        ),
+    let paths = allowed.read.iter().chain(&allowed.written);
+    let missing = paths.filter(|path| !may_exist(&sandbox::given(path)));
+    let missing = missing.map(|path| format!("{path}, which does not exist: it is not seen in the box"));
+    let unset = allowed
+        .variables
+        .iter()
+        .filter(|name| env::var_os(name).is_none());
+    let unset = unset.map(|name| format!("the variable {name}, which is not set here"));
+    let wrong = missing.chain(unset).map(|what| Wrong {
+        message: format!("ralph.boxAllow names {what}"),
+        // The names that the setting had before are read, too.
+        hint: "to see where it is set: git config --show-origin --get-regexp '^ralph\\.box'".to_owned(),
         is_harmless: true,
     });
     wrong.collect()

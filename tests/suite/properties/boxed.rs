@@ -183,8 +183,11 @@ fn box_gives_an_agent_its_own_files_and_those_that_the_user_adds() {
         assert_eq!(text(name).as_deref(), wanted, "{name}");
     }
     sandbox.git(&["config", "--add", "ralph.boxAllow", "write:~/typo"]);
+    sandbox.git(&["config", "--add", "ralph.boxAllow", "env:UNSET_TOKEN"]);
     let doctor = sandbox.ralph(&["doctor"]).stdout;
-    assert!(doctor.contains("ralph.boxAllow names ~/typo"), "{doctor}");
+    for named in ["names ~/typo", "names the variable UNSET_TOKEN"] {
+        assert!(doctor.contains(&format!("ralph.boxAllow {named}")), "{doctor}");
+    }
     assert!(
         doctor.contains("box (ralph.box): required; it works here"),
         "{doctor}"
