@@ -43,12 +43,10 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
         if let Some(first) = attempt.reason.as_deref().and_then(|reason| reason.lines().next()) {
             let _ = write!(words, ": {first}");
         }
-        let _ = writeln!(
-            text,
-            "{words} (git ralph diff {} {})",
-            typed(&status.change),
-            typed(&name)
-        );
+        // Where git sees no change, the output is all that there is.
+        let verb = if attempt.files == Some(0) { "log" } else { "diff" };
+        let (change, name) = (typed(&status.change), typed(&name));
+        let _ = writeln!(text, "{words} (git ralph {verb} {change} {name})");
     }
     match (&status.current, status.phase) {
         (Some(story), Phase::Failed | Phase::Exhausted) => {
