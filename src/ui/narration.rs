@@ -178,7 +178,9 @@ fn command_that_shows(change: &str, attempt: Option<(&String, u32)>, kept: &str)
 fn finished(change: &str, how: &str, on: &str, worktree: Option<&str>) -> String {
     match (how, worktree) {
         ("cleanup", Some(into)) => format!("finished: all changes are in {into}, uncommitted, on {on}"),
-        ("cleanup", None) => format!("finished: on {on} again, with all changes uncommitted"),
+        ("cleanup", None) => {
+            format!("finished: on {on} again, with all changes uncommitted; review and commit them")
+        }
         ("abort", Some(_)) => "aborted: the loop's work tree is left".to_owned(),
         ("abort", None) => format!(
             "aborted: on {on} again, with HEAD, the index and all files that are not ignored as before the loop"

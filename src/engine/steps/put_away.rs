@@ -59,7 +59,11 @@ fn moved_in(dir: &Path) -> Result<BTreeSet<Vec<u8>>, FileError> {
             found.insert(name);
             continue;
         }
-        found.extend(names_in(&place)?.iter().map(|below| [&*name, b"/", below].concat()));
+        found.extend(
+            names_in(&place)?
+                .iter()
+                .map(|below| [&*name, b"/", below].concat()),
+        );
     }
     Ok(found)
 }
