@@ -123,8 +123,6 @@ fn the_quick_start_works_as_it_is_typed() {
     );
     sandbox.install("cargo", "test \"$*\" = test && echo gate >>$notes/gates");
     sandbox.install("pipx", "test \"$1\" = install");
-    let gate = document::block("run: the gate");
-    sandbox.cmd("sh").args(["-ec", &gate]).run().exits(0);
     let typed = sandbox.cmd("sh").args(["-ec", &quick_start()]);
     typed.dir(&sandbox.outside("")).run().exits(0);
     assert_eq!(sandbox.read("done.txt"), "add-a-login-form\ncheck-the-password\n");
