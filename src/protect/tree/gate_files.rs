@@ -33,9 +33,12 @@ pub(super) async fn leave_out(
     if made.keys().chain(aside).any(is_added) {
         let real = repo.read_index_or_none(&repo.index())?;
         let entries = repo.git.staged_between(&reading.base, &reading.tree).await?;
-        // An agent that commits takes git-ralph's own output along, and no checkpoint has it all the same.
         let is_out = |entry: &StagedEntry| {
-            aside.contains(&entry.path) || made.get(&entry.path) == Some(entry) && !real.has(&entry.path)
+            // A repository that was there is a submodule now: `.gitmodules` without it would be half of the work.
+            let is_submodule = entry.mode == "160000" && real.has(&entry.path);
+            // An agent that commits takes git-ralph's own output along, and no checkpoint has it all the same.
+            aside.contains(&entry.path) && !is_submodule
+                || made.get(&entry.path) == Some(entry) && !real.has(&entry.path)
         };
         let as_made = entries
             .into_iter()

@@ -96,6 +96,22 @@ fn an_attempt_that_changes_a_submodule_alone_is_not_asked_why_it_changed_nothing
 }
 
 #[test]
+fn repository_of_the_user_that_becomes_a_submodule_is_in_the_checkpoint() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["init", "-q", "inner"]);
+    let user = ["-C", "inner", "-c", "user.name=U", "-c", "user.email=u@e"];
+    sandbox.git(&[&user[..], &["commit", "-q", "--allow-empty", "-m", "first"]].concat());
+    sandbox.start();
+    let add = "git submodule --quiet add ./inner inner";
+    sandbox.step("next", &sandbox.failing(add)).exits(3);
+    assert!(sandbox.top.join("inner/.git").exists());
+    assert!(!sandbox.top.join(".gitmodules").exists());
+    sandbox.step("retry", &sandbox.completing(add)).exits(0);
+    let tree = sandbox.git(&["ls-tree", "--name-only", "HEAD", ".gitmodules", "inner"]);
+    assert_eq!(tree, ".gitmodules\ninner");
+}
+
+#[test]
 fn a_submodule_in_another_one_is_named_itself() {
     let sandbox = Sandbox::new();
     sandbox.add_submodule();
