@@ -14,7 +14,8 @@ use super::transition::{self, Known};
 use super::watch::changed_since;
 use super::{Context, Loop, damaged, judged, messages, staged_content};
 use crate::agent::orphans::Orphaned;
-use crate::engine::step_place::require_own_work_tree;
+use crate::engine::repository_refusal::RepositoryRefusal;
+use crate::engine::step_place::{require_own_repository, require_own_work_tree};
 use crate::error::Error;
 use crate::error::advice::Advise;
 use crate::events::log::{History, LogEntry};
@@ -85,11 +86,13 @@ fn uncompleted(open: &Loop<'_>, error: Error) -> Result<State, Error> {
     Ok(state)
 }
 
-/// Returns whether an error is about the files of the work tree.
+/// Returns whether an error is about the files of the work tree, or the link in it to its repository.
 fn is_of_work_tree(error: &Error) -> bool {
     matches!(
         error,
-        Error::WorkTree(_) | Error::Protect(ProtectError::WorkTree(_))
+        Error::WorkTree(_)
+            | Error::Protect(ProtectError::WorkTree(_))
+            | Error::Repository(RepositoryRefusal::LinkInPlace { .. })
     )
 }
 
@@ -98,6 +101,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
     // A command that changes the loop answers an open question.
     open.state.here.awaiting_choice = None;
     require_own_work_tree(&open.state, open.repo())?;
+    require_own_repository(&open.state, open.repo())?;
     open.site().restore_directories()?;
     let at_rest = open.state.is_at_rest();
     // After an attempt, gates or a reviewer, no git runs before its own files are restored.

@@ -29,6 +29,10 @@ pub enum RepositoryRefusal {
                 what => hint(format!("{git} {what} --continue, or: {git} {what} --abort")),
             }
         };
+    /// After a kill: while git-ralph runs, it puts the directory back.
+    #[error("{} is no directory, as it was when the loop began, and leads to {}", link.display(), git_dir.display())]
+    LinkInPlace { link: PathBuf, git_dir: PathBuf }
+        => Person, "look at what is there; to put it back: rm {link} && mv {git_dir} {link}, then the same command again", link, git_dir;
     #[error("submodule {0} has uncommitted changes")]
     DirtySubmodule(String)
         => "to see them: git -C {path} status; commit them there, or stash them: git -C {path} stash -u", (path);

@@ -64,6 +64,9 @@ pub struct Here {
     /// True while attempts beside others may write to the list: only what was judged is done in it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub holds_list: bool,
+    /// True if `.git` was a directory when the loop began here, and neither a file nor a link that leads to one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub has_git_directory: bool,
 }
 
 impl Here {
@@ -91,6 +94,7 @@ impl Here {
             restored: None,
             is_unreviewed: false,
             holds_list: false,
+            has_git_directory: false,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::engine::transition::restore_original_index;
 use crate::engine::work_tree_place::OwnTree;
 use crate::engine::{Context, Loop, judged};
 use crate::error::Error;
+use crate::fs::is_directory;
 use crate::git::{Described, RefInfo, Repo, oid_of};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
@@ -126,6 +127,7 @@ pub async fn resume<'o>(
         moved_head: context.head.oid.clone().filter(|_| strategy.leaves_head()),
         commands: options.commands(),
         save_points: save_points(repo, change, &remains.refs).await?,
+        has_git_directory: is_directory(&repo.top.join(".git"))?,
         ..Here::new(WorkTreePath::new(&repo.top), before)
     };
     let state = State::new(change.clone(), common, here);

@@ -18,7 +18,7 @@ use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
 use crate::engine::{Context, Loop, agent_of, judged, missing_agents, own_output, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Notices, What};
-use crate::fs::may_exist;
+use crate::fs::{is_directory, may_exist};
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid, typed};
@@ -217,6 +217,7 @@ async fn compute(
         linked: options.linked.clone(),
         is_side: options.begun_for.is_of_side(),
         commands: options.commands(),
+        has_git_directory: is_directory(&repo.top.join(".git"))?,
         ..Here::new(WorkTreePath::new(&repo.top), before)
     };
     let mut state = State::new(change.clone(), common, here);

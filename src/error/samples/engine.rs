@@ -112,6 +112,10 @@ pub(super) fn open() -> Vec<OpenRefusal> {
 
 pub(super) fn repository() -> Vec<RepositoryRefusal> {
     vec![
+        RepositoryRefusal::LinkInPlace {
+            link: path("/w/.git"),
+            git_dir: path("/tmp/a copy"),
+        },
         RepositoryRefusal::OperationInProgress {
             operation: "merge".to_owned(),
             own: None,

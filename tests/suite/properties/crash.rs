@@ -21,6 +21,50 @@ fn killed(sandbox: &Sandbox) {
 }
 
 #[test]
+fn repository_that_an_attempt_put_in_the_place_of_the_own_one_is_not_used_after_a_kill() {
+    for plant in [
+        "cp -r .git \"$notes/copy\"; mv .git \"$notes/was\"; echo \"gitdir: $notes/copy\" >.git",
+        "mv .git inner; echo 'gitdir: inner' >.git",
+        "mv .git inner; ln -s inner .git",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let agent = sandbox.agent(&format!(
+            "echo x >x; {plant}; echo >\"$notes/at-work\"; sleep 600"
+        ));
+        let running = sandbox.direct(&["next", "--", &agent]).start();
+        wait_for(&sandbox.notes.join("at-work"));
+        running.signal(Signal::SIGKILL);
+        running.wait_for_its_end();
+        for refused in [&["next"] as &[&str], &["abort"], &["finish", "--keep"]] {
+            sandbox
+                .ralph(refused)
+                .exits(7)
+                .says("/.git is no directory, as it was when the loop began, and leads to")
+                .says("rm ");
+        }
+        sandbox
+            .ralph(&["status"])
+            .exits(0)
+            .says("is no directory, as it was");
+        let link = sandbox.top.join(".git");
+        let place = sandbox.git(&["rev-parse", "--absolute-git-dir"]);
+        fs::remove_file(&link).unwrap();
+        assert!(
+            std::process::Command::new("mv")
+                .arg(&place)
+                .arg(&link)
+                .status()
+                .unwrap()
+                .success()
+        );
+        sandbox.ralph(&["abort"]).exits(0);
+        assert!(!sandbox.top.join("x").exists());
+        assert_eq!(sandbox.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    }
+}
+
+#[test]
 fn next_continues_after_a_crash() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
