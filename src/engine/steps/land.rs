@@ -17,9 +17,10 @@ use crate::error::{Error, refuse};
 use crate::events::{Observer, Silent};
 use crate::fs::{entries_of, may_exist, path_below};
 use crate::git::index_file::GITLINK;
-use crate::git::{Head, Repo, WorkTreeInfo, is_same_dir, locks};
+use crate::git::{Head, Repo, WorkTreeInfo, discover, is_same_dir, locks};
 use crate::names::{Oid, counted, short_branch, typed};
 use crate::paths::{first_few, shown};
+use crate::protect::KeptModes;
 use crate::refs::Update;
 use crate::state::{Completed, Ending, live_in};
 
@@ -95,7 +96,11 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     }
     require_room(open, &from, &tree).await?;
     let name = head.branch.as_deref().unwrap_or("HEAD");
+    let modes = kept_modes(open, &from, &tree).await?;
     move_to(open, name, (&at, &commit), [&from, &tree]).await?;
+    for kept in modes {
+        kept.give(open.repo())?;
+    }
     tell_submodules(open, &from, &tree).await?;
     Ok(Landed::As(commit))
 }
@@ -146,6 +151,20 @@ async fn require_place(open: &Loop<'_>) -> Result<Head, Error> {
         }),
         None => Ok(head),
     }
+}
+
+/// Returns the unusual permissions of files that change between two trees: first those in the loop's own work tree, if it is
+/// there, then those here, which count more.
+async fn kept_modes(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Vec<KeptModes>, Error> {
+    let changes = open.git().diff_trees(from, to).await?;
+    let paths = || changes.iter().map(|(_, path)| path.as_slice());
+    let mut kept = Vec::new();
+    if let Some(own) = open.state.own_work_tree().filter(|own| may_exist(own)) {
+        let (repo, _) = discover(&own).await?;
+        kept.push(KeptModes::read(&repo, paths())?);
+    }
+    kept.push(KeptModes::read(open.repo(), paths())?);
+    Ok(kept)
 }
 
 fn name_of(head: &Head) -> String {

@@ -1,6 +1,7 @@
 //! `git ralph land`: finished changes are merged into the branch that is checked out, once gates pass on the merged files.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
 
@@ -157,6 +158,23 @@ fn changes_that_have_no_branch_to_merge_are_refused() {
         .ralph(&["land"])
         .exits(5)
         .says("no change is finished with --keep and not yet part of main");
+}
+
+#[test]
+fn private_files_stay_private() {
+    let sandbox = Sandbox::new();
+    sandbox.write("key", "mine\n");
+    fs::set_permissions(sandbox.top.join("key"), fs::Permissions::from_mode(0o600)).unwrap();
+    sandbox.git(&["add", "key"]);
+    sandbox.git(&["commit", "-qm", "key"]);
+    let agent = sandbox.completing("echo more >>key; echo x >>new; chmod 600 new");
+    let run = ["run", "--worktree", "--keep", "--", &agent];
+    sandbox.ralph(&run).exits(0);
+    sandbox.ralph(&["land"]).exits(0);
+    for name in ["key", "new"] {
+        let found = fs::metadata(sandbox.top.join(name)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o600, "{name}");
+    }
 }
 
 #[test]
