@@ -3,49 +3,13 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
+use super::patterns::{hidden, matches, shown};
 use super::walls::Mount;
 
 use crate::fs::{is_seen_as_file, may_exist, seen, seen_in};
 
-/// Tools and settings that can be read, from the home directory. Whatever is not here is not seen.
-const TOOLS: &[&str] = &[
-    ".asdf",
-    ".bun",
-    ".cargo",
-    ".config/git/attributes",
-    ".config/git/config",
-    ".config/git/ignore",
-    ".deno",
-    ".dotnet",
-    ".gitconfig",
-    ".local/bin",
-    ".local/lib",
-    ".local/share/fnm",
-    ".local/share/mise",
-    ".local/share/pipx",
-    ".local/share/pnpm",
-    ".local/share/uv",
-    ".m2/repository",
-    ".nvm",
-    ".pyenv",
-    ".rbenv",
-    ".rustup",
-    ".sdkman",
-    ".volta",
-    "go/bin",
-    "go/pkg/mod",
-];
-
-/// Keys among those tools, and beside a `bin` that PATH names.
-const KEYS: &[&str] = &[
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".docker/config.json",
-    ".fly/config.yml",
-    ".grok/user-settings.json",
-    ".pulumi/credentials.json",
-    ".railway/config.json",
-];
+/// The tools in the home directory that are seen.
+const TOOLS: &str = include_str!("home.txt");
 
 /// The part of the home directory and of the environment that an agent needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,14 +103,14 @@ const NAMED: &[(&str, &str)] = &[
 
 /// Returns what is seen of a home directory in which nothing is seen yet.
 pub(super) fn tools(home: &Path) -> Vec<Mount> {
-    let paths = TOOLS.iter().map(|path| home.join(path));
+    let paths = shown(TOOLS).map(|path| home.join(path));
     paths.filter(|path| may_exist(path)).map(Mount::Read).collect()
 }
 
 /// Hides the files of tools that hold keys, in what else is seen of a home directory. A link is followed: nothing can be
 /// mounted on it.
 pub(super) fn keys(home: &Path) -> impl Iterator<Item = Mount> {
-    let files = KEYS.iter().filter_map(|path| home.join(path).canonicalize().ok());
+    let files = hidden(TOOLS).filter_map(|path| home.join(path).canonicalize().ok());
     files.map(Mount::Nothing)
 }
 
@@ -174,8 +138,9 @@ pub(super) fn installation<'d>(dir: &'d Path, home: &Path) -> &'d Path {
 /// a service's program, and keys. Those of a tool that is known are not settings of a service.
 pub(super) fn beside(installed: &Path, home: &Path) -> Vec<Mount> {
     let name = installed.strip_prefix(home).ok().and_then(Path::to_str);
-    let is_of_service =
-        name.is_some_and(|name| name.starts_with('.') && !name.contains('/') && !TOOLS.contains(&name));
+    let is_of_service = name.is_some_and(|name| {
+        name.starts_with('.') && !name.contains('/') && !shown(TOOLS).any(|tool| tool == name)
+    });
     let files = seen_in(installed).filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     let files = files.filter(|_| is_of_service);
     files.map(|entry| Mount::Nothing(entry.path())).collect()
@@ -228,14 +193,6 @@ fn entries(dir: &Path) -> Option<Vec<PathBuf>> {
     let mut paths: Vec<PathBuf> = seen_in(dir).map(|entry| entry.path()).collect();
     paths.sort();
     Some(paths)
-}
-
-fn matches(pattern: &str, name: &str) -> bool {
-    match (pattern.strip_suffix('*'), pattern.strip_prefix('*')) {
-        (Some(beginning), _) => name.starts_with(beginning),
-        (None, Some(end)) => name.ends_with(end),
-        (None, None) => name == pattern,
-    }
 }
 
 #[cfg(test)]
