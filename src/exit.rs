@@ -1,7 +1,9 @@
 //! Exit codes: one table, used by the code, the help and the manual.
 
+use strum::{EnumIter, IntoEnumIterator};
+
 /// The result of a command, as a script sees it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumIter)]
 pub enum Exit {
     /// The step was done.
     Done,
@@ -25,6 +27,7 @@ pub enum Exit {
     /// A hook of the guard refused; only the guard's own entries see this.
     Refused,
     /// Ended by this signal; the same command resumes.
+    #[strum(disabled)]
     Signal(i32),
 }
 
@@ -50,23 +53,9 @@ impl Exit {
 impl From<u8> for Exit {
     /// Returns the result with this code; an error if there is none.
     fn from(code: u8) -> Self {
-        let plain = [
-            Self::Done,
-            Self::Usage,
-            Self::RetriesLeft,
-            Self::RetriesSpent,
-            Self::NoStory,
-            Self::Limit,
-            Self::Person,
-            Self::Busy,
-            Self::Refused,
-        ];
         match code {
             129.. => Self::Signal(i32::from(code) - 128),
-            _ => plain
-                .into_iter()
-                .find(|exit| exit.code() == code)
-                .unwrap_or(Self::Error),
+            _ => Self::iter().find(|exit| exit.code() == code).unwrap_or_default(),
         }
     }
 }

@@ -177,14 +177,6 @@ choices! {
     }
 }
 
-impl Strategy {
-    /// Returns whether this is the default.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-    pub fn is_branch(&self) -> bool {
-        *self == Self::Branch
-    }
-}
-
 /// The way to notify the user that a long run has ended, or asks something.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -16,7 +16,7 @@ pub struct Common {
     /// Short name of the branch on which HEAD is during the loop; `HEAD` if it is detached.
     pub branch: String,
     /// The place of the checkpoints.
-    #[serde(default, skip_serializing_if = "Strategy::is_branch")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub strategy: Strategy,
     /// Short name of the branch on which the loop began; absent if HEAD was detached.
     pub original_branch: Option<String>,

@@ -25,7 +25,6 @@ mod strategy;
 mod text;
 
 use std::cell::RefCell;
-use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -92,36 +91,49 @@ pub enum Phase {
 }
 
 /// The end of an attempt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::Display, strum::IntoStaticStr,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum Verdict {
     /// The promise was COMPLETE and every gate passed; without a promise, where gates may decide (`ralph.noSignal`).
     Complete,
     /// The agent said that it failed, or broke a rule of the loop.
     Failed,
     /// The agent ended without a promise.
+    #[strum(to_string = "no signal")]
     NoSignal,
     /// A gate failed.
+    #[strum(to_string = "gate failed")]
     GateFailed,
     /// The reviewer rejected the work.
+    #[strum(to_string = "review rejected")]
     ReviewRejected,
     /// The attempt passed its time limit.
+    #[strum(to_string = "timed out")]
     TimedOut,
     /// The agent's service limits the rate.
+    #[strum(to_string = "rate limited")]
     RateLimited,
     /// The agent's service is overloaded, or cannot be reached.
+    #[strum(to_string = "no answer")]
     Overloaded,
     /// The agent is not signed in, or its account has no credit.
+    #[strum(to_string = "not signed in")]
     Auth,
     /// The agent could not be started.
+    #[strum(to_string = "not started")]
     NotStarted,
     /// The agent reported an error of its own.
+    #[strum(to_string = "agent error")]
     AgentError,
     /// The attempt was cut short from outside.
     #[default]
     Interrupted,
     /// The attempt had completed its story, and `git ralph redo` has undone it.
+    #[strum(to_string = "not accepted")]
     Redone,
     /// Its work does not go together with that of stories which were completed meanwhile, beside it.
     Conflict,
@@ -143,28 +155,7 @@ impl Verdict {
 
     /// Returns the verdict in words.
     pub fn words(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::Failed => "failed",
-            Self::NoSignal => "no signal",
-            Self::GateFailed => "gate failed",
-            Self::ReviewRejected => "review rejected",
-            Self::TimedOut => "timed out",
-            Self::RateLimited => "rate limited",
-            Self::Overloaded => "no answer",
-            Self::Auth => "not signed in",
-            Self::NotStarted => "not started",
-            Self::AgentError => "agent error",
-            Self::Interrupted => "interrupted",
-            Self::Redone => "not accepted",
-            Self::Conflict => "conflict",
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.words())
+        self.into()
     }
 }
 

@@ -42,7 +42,7 @@ impl Strategy {
 impl State {
     /// Returns whether the checkpoints are on a branch of their own, where HEAD is.
     pub fn has_branch(&self) -> bool {
-        self.common.strategy.is_branch()
+        !self.common.strategy.leaves_head()
     }
 
     /// Returns the full name of the ref on which the checkpoints hang.

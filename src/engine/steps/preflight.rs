@@ -12,7 +12,7 @@ use crate::engine::attempt::{held, unpromised};
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
+use crate::engine::stories::{Upcoming, first_story, list_of_new_loop, nothing_left, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::take_commands;
 use crate::engine::{Context, Place, agent_of};
@@ -231,11 +231,8 @@ async fn stories_to_do(
     if settings.mark == Mark::Auto && !source.is_by_command() {
         source.target(&context.repo.top)?;
     }
-    match upcoming(&listing, &[]) {
-        Upcoming::Story(_) => Ok((source, listing)),
-        Upcoming::Blocked(knot) => Err(StoryRefusal::Blocked(knot).into()),
-        Upcoming::Nothing => Err(nothing_left(change, &listing, None)),
-    }
+    first_story(change, &listing)?;
+    Ok((source, listing))
 }
 
 /// Returns the commits of the user's branches, tags and stash.

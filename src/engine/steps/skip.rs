@@ -97,7 +97,7 @@ impl SkipWatch {
         let (store, stop) = (open.store.of_other(&of), open.context.stop.clone());
         let (story, asks) = (story.to_owned(), stop.clone());
         let look = async move {
-            while !is_asked(&store, &story) {
+            while !is_asked_to_skip(&store, &story) {
                 sleep(POLL).await;
             }
             asks.skip();
@@ -116,13 +116,8 @@ impl Drop for SkipWatch {
     }
 }
 
-/// Returns whether there is a request to skip this story of the loop.
-pub(crate) fn is_asked_to_skip(open: &Loop<'_>, story: &str) -> bool {
-    is_asked(&open.store, story)
-}
-
-/// Returns whether the user asks to skip a story; an unreadable request is none.
-fn is_asked(store: &Store, story: &str) -> bool {
+/// Returns whether the user asks to skip a story of a loop; an unreadable request is none.
+pub(crate) fn is_asked_to_skip(store: &Store, story: &str) -> bool {
     let requests = store.skip_requests().unwrap_or_default();
     let of_it = requests.iter().rfind(|request| request.story == story);
     of_it.is_some_and(|request| !request.is_undone)

@@ -374,7 +374,7 @@ fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
     decoder.push(printed);
     let mut tail = OutputTail::default();
     tail.push(printed);
-    let skipped = is_asked_to_skip(open, &attempt.story).then_some(SKIPPED);
+    let skipped = is_asked_to_skip(&open.store, &attempt.story).then_some(SKIPPED);
     let stopped = open.context.stop.signal().or(skipped);
     let is_more = |basis: &&Basis| matches!(basis, Basis::Confirmed | Basis::UnchangedSaid);
     let judgement = Judgement {
