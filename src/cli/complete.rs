@@ -21,7 +21,7 @@ use crate::events::log;
 use crate::fs::is_seen_as_file;
 use crate::git::{Git, Head, Repo, RepoLayout, discover};
 use crate::names::Change;
-use crate::settings::{BOX_MODES, Choice, Configuration, Wanted};
+use crate::settings::{Choice, Configuration};
 use crate::state::{self, Phase, State, Store};
 use crate::stories::Adapter;
 use crate::ui::plain;
@@ -146,16 +146,7 @@ pub fn agents() -> Vec<CompletionCandidate> {
 
 /// Returns the names of a setting's values.
 pub fn names_of<C: Choice>() -> Vec<CompletionCandidate> {
-    words_of(C::WANTED)
-}
-
-/// Returns the values of `ralph.box`.
-pub fn box_modes() -> Vec<CompletionCandidate> {
-    words_of(BOX_MODES)
-}
-
-fn words_of(wanted: Wanted) -> Vec<CompletionCandidate> {
-    let words = wanted.split(", ").flat_map(|words| words.split(" or "));
+    let words = C::WANTED.split(", ").flat_map(|words| words.split(" or "));
     words.map(CompletionCandidate::new).collect()
 }
 

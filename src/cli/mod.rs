@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::complete::{adapters, agents, box_modes, loops, offer, offer_anywhere, story_lists};
+use self::complete::{adapters, agents, loops, names_of, offer, offer_anywhere, story_lists};
 pub use self::verb::Verb;
 use crate::engine::Place;
 use crate::settings::{
-    BoxMode, Limit, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Options, PlainOptions, parse_box, parse_count,
+    BoxMode, Choice as _, Limit, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Options, PlainOptions, parse_count,
     parse_dollars, parse_duration,
 };
 
@@ -74,8 +74,8 @@ pub struct Settings {
     #[arg(long, value_name = "COMMAND")]
     pub verify: Vec<String>,
     /// Run agents and gates in a box: require (without a value), all, on or off (ralph.box)
-    #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = parse_box,
-        add = offer_anywhere(box_modes))]
+    #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = BoxMode::parse,
+        add = offer_anywhere(names_of::<BoxMode>))]
     pub boxed: Option<BoxMode>,
 }
 

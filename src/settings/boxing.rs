@@ -2,22 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::choices::BoxMode;
 use crate::sandbox::Allowed;
-
-/// Whether the processes of an attempt run in a box.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BoxMode {
-    /// They do not.
-    #[default]
-    Off,
-    /// They do where that works; else git-ralph warns.
-    On,
-    /// They do, or there is no attempt.
-    Require,
-    /// So do lifecycle hooks and the commands of trackers.
-    All,
-}
 
 /// The box: whether there is one, and what the user adds to what is seen in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -145,6 +145,22 @@ choices! {
         Stash,
     }
 
+    /// Whether the processes of an attempt run in a box; git's words for true and false are valid too.
+    #[derive(PartialOrd, Ord, Deserialize)]
+    BoxMode, "off, on, require or all" {
+        /// They do not.
+        #[default]
+        #[strum(to_string = "off", serialize = "false", serialize = "no")]
+        Off,
+        /// They do where that works; else git-ralph warns.
+        #[strum(to_string = "on", serialize = "true", serialize = "yes")]
+        On,
+        /// They do, or there is no attempt.
+        Require,
+        /// So do lifecycle hooks and the commands of trackers.
+        All,
+    }
+
     /// The treatment of changes to tests that were there at the last checkpoint.
     TestChanges, "held, refuse or allow" {
         /// The gates must also pass with these tests as they were.

@@ -27,11 +27,11 @@ use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
 use crate::paths::shown;
 
-pub use boxing::{BoxMode, Least};
+pub use boxing::Least;
 pub use choices::Wanted;
 pub use choices::{
-    Choice, Colour, EmptyStory, FinishChoice, Leave, ListEdits, Mark, NewTests, NoSignal, Notify, OnFailure,
-    Order, RetryContext, Strategy, TestChanges,
+    BoxMode, Choice, Colour, EmptyStory, FinishChoice, Leave, ListEdits, Mark, NewTests, NoSignal, Notify,
+    OnFailure, Order, RetryContext, Strategy, TestChanges,
 };
 pub use error::SettingsError;
 use ignored::{few_seconds, renamed, why_ignored, without_command, without_value};
@@ -41,9 +41,7 @@ use table::default_of_time;
 pub use table::{GROUPS, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings, TABLE, spelled};
 pub use test_rules::{GateScripts, TestRules};
 use values::Value;
-pub use values::{
-    BOX_MODES, Limit, is_default, parse_box, parse_colour, parse_count, parse_dollars, parse_duration, to_std,
-};
+pub use values::{Limit, is_default, parse_colour, parse_count, parse_dollars, parse_duration, to_std};
 
 /// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
 const PLAIN_EXTENSIONS: &[&str] = &[

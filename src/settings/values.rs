@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
-use super::boxing::BoxMode;
 use super::choices::{Choice, Colour, NewTests, Notify, Order, RetryContext, Wanted};
 use crate::sandbox::Allowed;
 
@@ -106,7 +105,6 @@ read_by! {
     Option<Limit>: |text| parse_duration(text).map(Limit).map(Some);
     Option<NewTests>: |text| NewTests::parse(text).map(Some);
     Option<Order>: |text| Order::parse(text).map(Some);
-    BoxMode: parse_box;
     Notify: |text| Ok(notify(text));
 }
 
@@ -142,20 +140,6 @@ pub(super) fn most(value: &str) -> Result<Option<u32>, Wanted> {
 pub(super) fn jobs(value: &str) -> Result<u16, Wanted> {
     let jobs = value.parse().ok().filter(|jobs| *jobs > 0);
     jobs.ok_or("a whole number from 1 to 65535")
-}
-
-/// The names of the values of `ralph.box`, in words.
-pub const BOX_MODES: Wanted = "off, on, require or all";
-
-/// Parses whether an attempt runs in a box; git's words for true and false are valid too.
-pub fn parse_box(value: &str) -> Result<BoxMode, Wanted> {
-    match value {
-        "off" | "false" | "no" => Ok(BoxMode::Off),
-        "on" | "true" | "yes" => Ok(BoxMode::On),
-        "require" => Ok(BoxMode::Require),
-        "all" => Ok(BoxMode::All),
-        _ => Err(BOX_MODES),
-    }
 }
 
 fn notify(value: &str) -> Notify {
