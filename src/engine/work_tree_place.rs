@@ -33,7 +33,7 @@ impl Notices for OwnTree<'_> {
 }
 
 /// Returns whether a work tree can be made here: nothing is, or an empty directory.
-pub(super) fn is_free(top: &Path) -> Result<bool, FileError> {
+pub(in crate::engine) fn is_free(top: &Path) -> Result<bool, FileError> {
     Ok(match target_of(top)? {
         Some(found) => found.is_dir() && entries_of(top)?.is_empty(),
         None => !is_there(top)?,
@@ -41,7 +41,7 @@ pub(super) fn is_free(top: &Path) -> Result<bool, FileError> {
 }
 
 /// Returns the directory for the work trees of loops; `main` is the main work tree.
-pub(super) fn configured(main: &Path, settings: &Settings) -> PathBuf {
+pub(in crate::engine) fn configured(main: &Path, settings: &Settings) -> PathBuf {
     match &settings.worktree_dir {
         Some(dir) => real(&main.join(dir)),
         None => {

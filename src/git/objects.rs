@@ -53,11 +53,28 @@ impl Git {
         self.cmd("write-tree", ["--missing-ok"]).index(index).oid().await
     }
 
-    /// Reads a file in the top directory of a commit; returns `None` if there is no such file.
+    /// Reads a file of a commit; returns `None` if there is no such file.
+    ///
+    /// # Errors
+    /// If git fails, or the commit, or the file in it, cannot be read: that is no commit without the file.
     pub async fn file_of(&self, commit: &Oid, name: &str) -> Result<Option<Vec<u8>>, GitError> {
         let spec = format!("{commit}:{name}");
         let output = self.cmd("cat-file", ["blob", &spec]).any_exit().await?;
-        Ok((output.code == Some(0)).then_some(output.stdout))
+        if output.code == Some(0) {
+            return Ok(Some(output.stdout));
+        }
+        self.require_no_file(commit, name).await?;
+        Ok(None)
+    }
+
+    /// Checks that a commit, which is read, has no file of this name.
+    async fn require_no_file(&self, commit: &Oid, name: &str) -> Result<(), GitError> {
+        let listed = self.cmd("ls-tree", ["--full-tree", commit.as_str(), "--", name]);
+        let listed = listed.text().await?;
+        if listed.starts_with("100") {
+            return Err(GitError::answer("ls-tree", &listed));
+        }
+        Ok(())
     }
 
     /// Reads a file of a commit, where a link inside that commit leads to it, too; returns `None` if there is no such file.
@@ -76,6 +93,7 @@ impl Git {
         let (head, content) = (String::from_utf8_lossy(&found[..end]), &found[end + 1..]);
         let mut words = head.split(' ').skip(1);
         let (Some("blob"), Some(Ok(size))) = (words.next(), words.next().map(str::parse::<usize>)) else {
+            self.require_no_file(commit, name).await?;
             return Ok(None);
         };
         Ok(content.get(..size).map(<[u8]>::to_vec))
@@ -239,5 +257,36 @@ impl Repo {
             .lines()
             .filter_map(|line| Oid::parse(line.strip_suffix(" missing")?))
             .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn file_that_cannot_be_read_is_not_absent() {
+        let dir = tempfile::tempdir().unwrap();
+        let git = Git::at_top(dir.path());
+        git.cmd("init", ["-q"]).done().await.unwrap();
+        let blob = git.cmd("hash-object", ["-w", "--stdin"]).stdin("x\n");
+        let blob = blob.oid().await.unwrap();
+        let tree = git
+            .cmd("mktree", [""; 0])
+            .stdin(format!("100644 blob {blob}\tlist\n"));
+        let tree = tree.oid().await.unwrap();
+        let user = ["user.name=U", "user.email=u@e"];
+        let commit = git.cmd_with(&user, "commit-tree", [tree.as_str(), "-m", "x"]);
+        let commit = commit.oid().await.unwrap();
+        assert_eq!(git.file_of(&commit, "list").await.unwrap().unwrap(), b"x\n");
+        assert_eq!(git.file_behind(&commit, "list").await.unwrap().unwrap(), b"x\n");
+        assert_eq!(git.file_of(&commit, "other").await.unwrap(), None);
+        assert_eq!(git.file_behind(&commit, "other").await.unwrap(), None);
+        let (first, rest) = blob.as_str().split_at(2);
+        fs::remove_file(dir.path().join(".git/objects").join(first).join(rest)).unwrap();
+        git.file_of(&commit, "list").await.unwrap_err();
+        git.file_behind(&commit, "list").await.unwrap_err();
     }
 }

@@ -289,7 +289,13 @@ impl<C: Command> Abreast<'_, C> {
                 remove_lost(open, name).await?;
                 return Ok(Settled::Free);
             }
-            side => side?,
+            Err(Error::Stopped(signal)) => return Err(Error::Stopped(signal)),
+            // The other places are as good as before; what it has made is taken in when it can be opened.
+            Err(error) => {
+                open.tell(format!("{name} is not used any more: {error}"));
+                return Ok(Settled::Left);
+            }
+            Ok(side) => side,
         };
         let Some(side) = side else {
             return Ok(Settled::NotBegun);
@@ -312,11 +318,14 @@ impl<C: Command> Abreast<'_, C> {
                 return Ok(Settled::Left);
             }
         }
-        if let Err(error) = Box::pin(remove_side(open, side, &made)).await {
-            open.tell(format!("{name} stays: {error}"));
-            return Ok(Settled::Left);
+        match Box::pin(remove_side(open, side, &made)).await {
+            Ok(true) => Ok(settled),
+            Ok(false) => Ok(Settled::Left),
+            Err(error) => {
+                open.tell(format!("{name} stays: {error}"));
+                Ok(Settled::Left)
+            }
         }
-        Ok(settled)
     }
 
     /// Takes in an attempt that its side has repeated: what ended it has no other consequence.

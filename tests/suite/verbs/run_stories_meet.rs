@@ -189,6 +189,33 @@ fn place_that_cannot_be_prepared_is_left_to_others() {
 }
 
 #[test]
+fn work_tree_with_what_is_nowhere_else_is_named_and_its_place_is_not_used_again() {
+    let sandbox = Sandbox::with_free_stories(3);
+    let library = sandbox.outside("library");
+    std::fs::create_dir(&library).unwrap();
+    sandbox.git_cmd(&["init", "-q"]).dir(&library).run().exits(0);
+    let user = ["-c", "user.name=U", "-c", "user.email=u@e"];
+    let commit = [&user[..], &["commit", "-q", "--allow-empty", "-m", "x"]].concat();
+    sandbox.git_cmd(&commit).dir(&library).run().exits(0);
+    let agent = sandbox.completing(&format!(
+        "echo $RALPH_STORY >work$RALPH_STORY; [ $RALPH_STORY != 1 ] ||
+         git -c protocol.file.allow=always submodule --quiet add '{}' lib",
+        library.display()
+    ));
+    let ended = sandbox
+        .ralph(&words(
+            "--jobs=2",
+            &["--max-retries", "1", "--on-failure", "skip"],
+            &agent,
+        ))
+        .exits(4)
+        .says("it changes the submodule lib")
+        .says("stays: it has what is nowhere else, or cannot be removed");
+    assert!(!ended.stderr.contains("is not used any more"), "{}", ended.stderr);
+    assert_eq!(checkpoints(&sandbox).len(), 2);
+}
+
+#[test]
 fn work_tree_that_a_killed_side_began_to_make_is_removed_with_the_loop() {
     let sandbox = Sandbox::with_free_stories(2);
     let kill = "test $RALPH_SLOT != 2 || { kill -9 $(ps -o ppid= -p $PPID); sleep 60; }";

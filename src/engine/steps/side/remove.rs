@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use super::take_in::keep;
 use super::{Made, made_by, open_side, was_taken_in};
 use crate::engine::own_work_tree::clear_half_made_sides;
+use crate::engine::work_tree_place::{configured, is_free};
 use crate::engine::{Loop, abort, numbers};
 use crate::error::Error;
 use crate::events::Silent;
-use crate::fs::{Below, entries_of, file_error, is_there};
+use crate::fs::{Below, entries_of, file_error, is_there, may_exist};
 use crate::git::RefInfo;
-use crate::names::{Change, Oid, typed};
+use crate::names::{Change, Oid, typed, typed_path};
 use crate::protect::free_name;
 use crate::refs::{KeptRef, Update};
 use crate::state::{Store, is_side, sides};
@@ -18,13 +19,15 @@ use crate::state::{Store, is_side, sides};
 /// The refs of a side that have no work of its attempt.
 const OF_START: [&str; 4] = ["start", "anchor", "judged", "gate-files"];
 
-/// Returns the first places of a change in which nothing of the user's is: no loop and no branch of that name.
+/// Returns the first places of a change in which nothing of the user's is: no loop, no branch and no directory of that name.
 ///
 /// # Errors
 /// If the names of its sides are too long.
 pub async fn free_places(open: &Loop<'_>, most: u16) -> Result<Vec<u16>, Error> {
     let common_dir = &open.repo().common_dir;
     let refs = open.git().refs(&["refs/heads/ralph"]).await?;
+    let main = open.repo().main_top().await?;
+    let dir = configured(main.as_deref().unwrap_or(&open.repo().top), &open.settings());
     let mut free = Vec::new();
     for place in 1..=u16::MAX {
         if free.len() == usize::from(most) {
@@ -33,7 +36,8 @@ pub async fn free_places(open: &Loop<'_>, most: u16) -> Result<Vec<u16>, Error> 
         let side = open.change().side(place)?;
         let is_known = Store::new(common_dir, &side).load()?.is_some();
         let has_branch = refs.iter().any(|found| found.name == side.branch_ref());
-        if is_side(common_dir, &side) || !is_known && !has_branch {
+        let is_free = || is_free(&dir.join(side.as_str()));
+        if is_side(common_dir, &side) || !is_known && !has_branch && is_free()? {
             free.push(place);
         }
     }
@@ -116,8 +120,8 @@ fn move_aside(top: &Path) -> Result<Option<PathBuf>, Error> {
 
 /// Closes a side as `abort` does, and deletes what says no more than the loop knows: `known` are the attempts that it has taken in. Work
 /// of other attempts is kept in the loop. What a user left in its work tree, what a subagent did and what git ignores stay, and with
-/// them the files of the side.
-pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: &[Made]) -> Result<(), Error> {
+/// them the files of the side. Returns whether its work tree is gone.
+pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: &[Made]) -> Result<bool, Error> {
     let tree = side.state.checkpoint_tree().clone();
     if side.state.is_live() {
         abort(&mut side).await?;
@@ -167,7 +171,16 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: &[Made]) ->
     if others.is_empty() && entries_of(&side.site().trash())?.is_empty() {
         side.store.remove_files()?;
     }
-    Ok(())
+    let top = side.state.work_tree();
+    let stays = may_exist(top);
+    if stays {
+        open.tell(format!(
+            "the work tree of {change} stays: it has what is nowhere else, or cannot be removed; if you need nothing of it: \
+             git worktree remove -f -f {}",
+            typed_path(top)
+        ));
+    }
+    Ok(!stays)
 }
 
 /// Removes the sides of a loop that ends. Attempts that were not taken in are kept.
@@ -197,5 +210,5 @@ async fn remove_at_end(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
             keep(open, made, "the loop ends").await?;
         }
     }
-    Box::pin(remove_side(open, side, &made)).await
+    Box::pin(remove_side(open, side, &made)).await.map(drop)
 }
