@@ -25,6 +25,7 @@ mod guard_rail;
 mod judged;
 pub mod lifecycle_hooks;
 pub(crate) mod list_growth;
+mod lost_commits;
 mod marks;
 pub(crate) mod messages;
 pub(crate) mod numbers;

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::Context;
 use super::lifecycle_hooks::table::Hook;
+use super::lost_commits::still_there;
 use super::own_output;
 use super::position::{self, Position, View};
 use super::progress::Refusal;
@@ -417,8 +418,13 @@ impl<'o> Loop<'o> {
     pub(crate) async fn keep_refs(&self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, Error> {
         let refs = self.read_user_refs().await?;
         let (updates, found) = free_names(wanted, |name| refs.at(name));
-        self.update_refs(&updates, why).await?;
-        Ok(found)
+        let Err(error) = self.update_refs(&updates, why).await else {
+            return Ok(found);
+        };
+        let there = still_there(&self.context.repo, self, wanted)
+            .await?
+            .ok_or(error)?;
+        Box::pin(self.keep_refs(&there, why)).await
     }
 
     /// Changes refs that keep the work of the loop.

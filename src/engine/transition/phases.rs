@@ -7,6 +7,7 @@ use super::index::{self, Index};
 use super::known::Known;
 use super::other_work_tree;
 use crate::engine::Loop;
+use crate::engine::lost_commits::still_there;
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::Position;
 use crate::error::Error;
@@ -100,6 +101,10 @@ impl Transition {
                     return Ok(kept);
                 }
                 Err(error) => {
+                    if let Some(there) = still_there(open.repo(), open, &self.kept).await? {
+                        self.kept = there;
+                        continue;
+                    }
                     refs = open.read_user_refs().await?;
                     // Another process may have created a ref of such a name.
                     if free_names(&self.kept, |name| refs.at(name)).1 == kept {

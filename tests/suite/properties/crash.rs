@@ -330,6 +330,26 @@ fn status_waits_for_no_git_of_the_user_and_postpones_the_attempt() {
 }
 
 #[test]
+fn attempt_whose_commit_is_pruned_before_a_ref_keeps_it_is_undone() {
+    let sandbox = Sandbox::dirty();
+    sandbox.start();
+    let script = format!(
+        "case \" $* \" in *' update-ref '*) in=$(mktemp); cat >$in
+         ! grep -aq refs/ralph/add-login/attempts/ $in || '{0}' prune --expire=now
+         '{0}' \"$@\" <$in; code=$?; rm $in; exit $code ;; esac\nexec '{0}' \"$@\"",
+        git().display()
+    );
+    sandbox.install("git", &script);
+    let agent = sandbox.failing("echo x >x; rm README.md");
+    let output = sandbox.direct(&["next", "--", &agent]).run().exits(3);
+    let named = "cannot be kept as refs/ralph/add-login/attempts/1/1: the commit is gone";
+    assert!(output.stderr.contains(named), "{}", output.stderr);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    sandbox.is_at_checkpoint();
+    sandbox.ralph(&["abort"]).exits(0);
+}
+
+#[test]
 fn no_ref_of_a_judged_tree_without_a_record_is_left() {
     let sandbox = Sandbox::dirty();
     sandbox.configure("ralph.verify", "true");
