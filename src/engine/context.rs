@@ -263,10 +263,20 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
         .await;
     let answer = asked.ok().filter(|output| output.code == Some(0));
     let answer = answer.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    match answer.as_deref().and_then(|answer| answer.split_once('\n')) {
-        Some(("true", _)) => OpenRefusal::Bare,
-        Some((_, git_dir)) => OpenRefusal::InsideGitDir(PathBuf::from(git_dir.trim_end())),
-        None => refusal,
+    let Some((is_bare, git_dir)) = answer.as_deref().and_then(|answer| answer.split_once('\n')) else {
+        return refusal;
+    };
+    let git_dir = PathBuf::from(git_dir.trim_end());
+    let top = here
+        .top()
+        .canonicalize()
+        .unwrap_or_else(|_| here.top().to_owned());
+    // A setting says that the directory with `.git` in it is no work tree.
+    let is_beside = git_dir.ends_with(".git") && git_dir.parent().is_some_and(|above| top.starts_with(above));
+    match is_bare {
+        _ if is_beside && !top.starts_with(&git_dir) => OpenRefusal::NoWorkTreeHere(git_dir),
+        "true" => OpenRefusal::Bare,
+        _ => OpenRefusal::InsideGitDir(git_dir),
     }
 }
 

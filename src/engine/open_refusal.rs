@@ -21,6 +21,10 @@ pub enum OpenRefusal {
     #[error("the current directory is inside the repository's own directory {}", .0.display())]
     InsideGitDir(PathBuf)
         => "cd into the work tree";
+    /// Git takes the directory for no work tree, although its `.git` leads to this repository.
+    #[error("git finds no work tree here, although .git leads to {}", .0.display())]
+    NoWorkTreeHere(PathBuf)
+        => "to see what git says: git status; settings that do so: git config --show-origin --get-regexp '^(core\\.bare|core\\.worktree|extensions\\.)'";
     /// Git cannot read the repository; with git's own message.
     #[error("git cannot read the repository {}\n  {words}", git_dir.display())]
     Damaged { git_dir: PathBuf, words: String }

@@ -76,10 +76,10 @@ pub fn owned_by_another(path: &Path) -> Option<Advice> {
     )))
 }
 
-/// Returns the link or the file that is in the place of a directory above a path, the nearest one.
+/// Returns the link or the file that is in the place of a directory at a path or above it, the nearest one.
 fn in_the_way(path: &Path) -> Option<&Path> {
     let is_there = |above: &&Path| above.symlink_metadata().is_ok_and(|found| !found.is_dir());
-    path.ancestors().skip(1).find(is_there)
+    path.ancestors().find(is_there)
 }
 
 /// Returns the error for something that could not be done with a file.

@@ -23,6 +23,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
         },
         OpenRefusal::Bare,
         OpenRefusal::InsideGitDir(path("/r/.git")),
+        OpenRefusal::NoWorkTreeHere(path("/r/.git")),
         OpenRefusal::Device(path("/r/.git/commondir")),
         OpenRefusal::InsideAttempt,
         OpenRefusal::UnknownLoop {

@@ -47,3 +47,18 @@ fn separate_git_directory_is_no_work_tree() {
     assert_eq!(sandbox.read("x"), "x\n");
     assert!(!sandbox.outside("repo.ralph").exists());
 }
+
+#[test]
+fn setting_that_takes_the_work_tree_away_is_what_the_hint_shows() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.git(&["config", "extensions.worktreeConfig", "true"]);
+    sandbox.git(&["config", "--worktree", "core.bare", "true"]);
+    sandbox
+        .ralph(&["status"])
+        .exits(1)
+        .says("git finds no work tree here, although .git leads to")
+        .says("git config --show-origin --get-regexp");
+    sandbox.git(&["config", "--worktree", "core.bare", "false"]);
+    sandbox.ralph(&["status"]).exits(0);
+}
