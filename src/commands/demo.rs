@@ -155,6 +155,8 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.keep {
         let top = dir.keep().join("greeter");
         screen.say(&format!("the repository is kept: {}\n", top.display()));
+    } else if is_read(screen) {
+        screen.say("the repository is removed, the report stays; to keep both: git ralph demo --keep\n");
     } else {
         screen.say("the repository is removed; to keep it, with its report: git ralph demo --keep\n");
     }
