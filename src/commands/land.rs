@@ -82,10 +82,17 @@ pub(super) async fn run(console: &Console, screen: Screen, args: Args) -> Result
         narrator: Narrator::new(screen),
         is_begun: Cell::new(false),
     };
+    // One alone is refused with a command to type; of several, the others are tried.
+    let several = changes.len() > 1;
     let (mut exit, mut results) = (Ok(Exit::Done), Vec::new());
     for change in &changes {
         let landed = match Box::pin(land(console, change, args.squash, &gates)).await {
-            Err(Error::Land(refusal @ LandRefusal::ChangesInTheWay { .. })) => {
+            Err(Error::Land(
+                refusal @ (LandRefusal::ChangesInTheWay { .. }
+                | LandRefusal::BranchGone(_)
+                | LandRefusal::NotKept(_)
+                | LandRefusal::NotFinished(_)),
+            )) if several || matches!(refusal, LandRefusal::ChangesInTheWay { .. }) => {
                 Landed::LeftOut(refusal.to_string())
             }
             Ok(landed) => landed,

@@ -15,8 +15,8 @@ use crate::held::Held;
 use crate::names::Oid;
 use crate::paths::path_of;
 
-/// The longest time in which another work tree is made; then it is tried beside it, as any git does.
-const MAKING: Duration = Duration::from_mins(2);
+/// The longest wait for another work tree to be made; then it is tried beside it, as any git does.
+const MAKING: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
 
 /// A work tree of a repository.

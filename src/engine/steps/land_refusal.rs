@@ -16,7 +16,7 @@ pub enum LandRefusal {
     NotFinished(String)
         => Person, "git ralph finish --keep {change}", (change);
     /// Its work is not on a branch.
-    #[error("'{0}' was not finished with --keep on a branch of its own")]
+    #[error("'{0}' was not finished with --keep on a branch of its own in this repository")]
     NotKept(String)
         => "git ralph status {change}", (change);
     #[error("branch {0} no longer exists")]
