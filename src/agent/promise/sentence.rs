@@ -10,6 +10,9 @@ mod tests;
 /// The most bytes of text that are read before a tag and after it.
 pub(super) const AROUND: usize = 1024;
 
+/// The end of the tag in which an agent says what shows that nothing was left to do: it ends a sentence, as a dot does.
+const UNCHANGED: &str = "</unchanged>";
+
 /// Words that deny. One of them in an unfinished sentence before a tag, or in the message after it, denies it.
 const DENIALS: &str = "not, cannot, cant, dont, wont, never, neither, nor, unable, impossible, refuse, refusing, \
                        incomplete, unfinished, instead";
@@ -166,11 +169,17 @@ impl<'a> Sentence<'a> {
         // Both are parts of `text`.
         let start = first.as_ptr().addr() - text.as_ptr().addr();
         let end = last.as_ptr().addr() - text.as_ptr().addr() + last.len();
-        let paragraph = text[start..end].trim_end_matches(is_decoration);
+        let whole = text[start..end].trim_end();
+        let paragraph = match whole.strip_suffix(UNCHANGED) {
+            Some(_) => whole,
+            None => whole.trim_end_matches(is_decoration),
+        };
+        let after_tag = paragraph.rfind(UNCHANGED).map(|at| at + UNCHANGED.len());
         let begin = paragraph
             .match_indices(|char| ENDS.contains(&char) || char == '?')
             .map(|(at, sign)| at + sign.len())
-            .rfind(|at| paragraph[*at..].starts_with(char::is_whitespace) && !is_numbered(&paragraph[..*at]));
+            .rfind(|at| paragraph[*at..].starts_with(char::is_whitespace) && !is_numbered(&paragraph[..*at]))
+            .max(after_tag.filter(|at| *at < paragraph.len()));
         Some(Self {
             text: begin.map_or(paragraph, |begin| &paragraph[begin..]),
             is_item: is_item && begin.is_none(),
@@ -179,7 +188,7 @@ impl<'a> Sentence<'a> {
 
     fn is_finished(&self) -> bool {
         let dots = self.text.ends_with("..") || self.text.ends_with('…');
-        !dots && self.text.ends_with(ENDS)
+        !dots && self.text.ends_with(ENDS) || self.text.ends_with(UNCHANGED)
     }
 
     fn announces(&self) -> bool {

@@ -67,6 +67,43 @@ fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_o
 }
 
 #[test]
+fn words_in_the_tag_of_an_unchanged_story_are_no_unfinished_sentence_before_the_promise() {
+    for words in [
+        "<unchanged>`README.md` shows it. It does not need a migration.</unchanged>\\n\\n",
+        "<unchanged>`README.md` shows it, so that no other file is needed, which it is not</unchanged>\\n",
+        "<unchanged>\\n- 1.1: README.md, not more\\n</unchanged>\\nDone\\n",
+        "<unchanged>README.md</unchanged> ",
+    ] {
+        let sandbox = confirming();
+        let agent = rounds(
+            &sandbox,
+            &[&format!("printf '%b' '{words}<promise>COMPLETE</promise>\\n'")],
+        );
+        sandbox.step("next", &agent).exits(0);
+        let attempt = last(&sandbox);
+        let said = serde_json::json!(["promise", "unchanged-said"]);
+        assert_eq!(
+            (attempt.get("rounds"), &attempt["rests_on"]),
+            (None, &said),
+            "{words}"
+        );
+    }
+    // Words after the tag, and words that say that the story is not done, count as ever.
+    for words in [
+        "<unchanged>README.md shows it.</unchanged> I will not print\\n",
+        "<unchanged>README.md shows that it is not done.</unchanged>\\n",
+    ] {
+        let sandbox = confirming();
+        let agent = rounds(
+            &sandbox,
+            &[&format!("printf '%b' '{words}<promise>COMPLETE</promise>\\n'")],
+        );
+        sandbox.step("next", &agent).exits(3);
+        assert_eq!(sandbox.verdict(), "no_signal", "{words}");
+    }
+}
+
+#[test]
 fn gates_judge_no_silence_after_a_round_that_said_something() {
     let list = "openspec/changes/add-login/tasks.md";
     for first in [
