@@ -149,10 +149,12 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
             return Judgement::new(Verdict::NotStarted, why);
         }
         Ending::Killed(signal) => {
-            return Judgement::new(
-                Verdict::AgentError,
-                format!("the agent was ended by signal {signal}"),
-            );
+            let verdict = if report.ended {
+                Verdict::AgentError
+            } else {
+                Verdict::Interrupted
+            };
+            return Judgement::new(verdict, format!("the agent was ended by signal {signal}"));
         }
         Ending::RunnerKilled(signal) => {
             return Judgement::new(
@@ -343,10 +345,9 @@ mod tests {
     fn a_stream_without_its_end_is_interrupted() {
         let mut said = report(COMPLETE);
         said.ended = false;
-        assert_eq!(
-            judge(&Ending::Exited(0), &said, None).verdict,
-            Verdict::Interrupted
-        );
+        for ending in [Ending::Exited(0), Ending::Killed(9)] {
+            assert_eq!(judge(&ending, &said, None).verdict, Verdict::Interrupted);
+        }
     }
 
     #[test]

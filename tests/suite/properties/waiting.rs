@@ -163,6 +163,33 @@ fn one_crash_of_an_agent_is_repeated_without_counting() {
 }
 
 #[test]
+fn a_crash_by_a_signal_is_one_like_any_other() {
+    let begin = "echo '{\"type\":\"system\",\"subtype\":\"init\"}'";
+    for signal in ["KILL", "SEGV", "ABRT"] {
+        let sandbox = Sandbox::new();
+        sandbox.start();
+        let agent = recovering(
+            &sandbox,
+            &format!("{begin}; printf '{{\"type\":\"assi'; kill -{signal} $$"),
+        );
+        sandbox
+            .step("next", &agent)
+            .exits(0)
+            .says("the agent was ended by signal ")
+            .says("the attempt does not count, and is made again");
+        let attempts = sandbox.attempts();
+        let verdicts: Vec<_> = attempts.iter().map(|attempt| &attempt["verdict"]).collect();
+        assert_eq!(verdicts, ["interrupted", "complete"], "{signal}");
+    }
+    // One that printed all it had to say did not break off.
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("echo Bye.; kill -KILL $$");
+    sandbox.step("next", &agent).exits(3);
+    assert_eq!(sandbox.verdict(), "agent_error");
+}
+
+#[test]
 fn waiting_can_be_interrupted() {
     let sandbox = Sandbox::new();
     sandbox.start();
