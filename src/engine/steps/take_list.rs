@@ -1,5 +1,7 @@
 //! `list --take`: merges what an attempt made of the story list into the list, because the user had made it.
 
+use std::path::Path;
+
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_place::require_on_branch;
 use crate::engine::stories::{follow_source, read_list};
@@ -7,6 +9,8 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, numbers, refuse_inside_attempt};
 use crate::error::Error;
+use crate::git::StagedEntry;
+use crate::names::Oid;
 use crate::state::{Intent, RestorePlan};
 
 /// Merges what an attempt made of the story list into the list of the work tree, as an edit of the user's; the latest attempt
@@ -42,8 +46,12 @@ pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -
         return Err(not_taken(false).into());
     }
     let now = open.read_work_tree().await?.tree;
-    let merged = repo.merge_trees([&base, &now, &theirs]).await?;
-    let tree = merged.map_err(|_| not_taken(true))?;
+    let trees = [&base, &now, &theirs];
+    let tree = match repo.merge_trees(trees).await? {
+        Ok(tree) => Some(tree),
+        Err(_) => merged_by_lines(open, trees, &scratch).await?,
+    };
+    let tree = tree.ok_or_else(|| not_taken(true))?;
     if tree == now {
         return Ok(());
     }
@@ -56,4 +64,74 @@ pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -
     transition::take(open, Intent::Restore(plan), Known::fresh()).await?;
     read_list(open).await?;
     open.save()
+}
+
+/// Merges what two trees have made of the list of the tree `base`, line by line: git takes changes of neighbouring lines for a
+/// conflict, and the mark of the story that was attempted often is one.
+async fn merged_by_lines(
+    open: &Loop<'_>,
+    [base, ours, theirs]: [&Oid; 3],
+    scratch: &Path,
+) -> Result<Option<Oid>, Error> {
+    let (repo, list) = (open.repo(), &open.state.source().path);
+    let mut lists = Vec::new();
+    for tree in [base, ours, theirs] {
+        lists.extend(repo.git.file_of(tree, list).await?);
+    }
+    let pathspec = format!(":(top,literal){list}");
+    let changes = repo.git.changes_among(ours, theirs, &[pathspec]).await?;
+    let same_kind = changes
+        .into_iter()
+        .find_map(|change| change.was.zip(change.is))
+        .filter(|(was, is)| was.mode == is.mode);
+    let ([base, left, right], Some((entry, _))) = (lists.as_slice(), same_kind) else {
+        return Ok(None);
+    };
+    let Some(merged) = merged_lines([base, left, right]) else {
+        return Ok(None);
+    };
+    let oid = repo.store_text(&merged).await?;
+    let entries = [StagedEntry { oid, ..entry }];
+    Ok(Some(repo.tree_with(scratch, ours, &entries, &[]).await?))
+}
+
+/// Merges what two texts have made of a common one, line by line, if all have the same number of lines and no line was changed
+/// in two ways.
+fn merged_lines(texts: [&[u8]; 3]) -> Option<Vec<u8>> {
+    let [base, ours, theirs] =
+        texts.map(|text| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());
+    if ours.len() != base.len() || theirs.len() != base.len() {
+        return None;
+    }
+    let lines = base.iter().zip(ours).zip(theirs);
+    lines
+        .map(|((base, ours), theirs)| match () {
+            () if *base == theirs || ours == theirs => Some(ours),
+            () if *base == ours => Some(theirs),
+            () => None,
+        })
+        .collect::<Option<Vec<_>>>()
+        .map(|lines| lines.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_merged_where_only_one_side_changed_each() {
+        let merged = |texts: [&str; 3]| {
+            let merged = merged_lines(texts.map(str::as_bytes))?;
+            Some(String::from_utf8(merged).unwrap())
+        };
+        for (texts, expected) in [
+            (["a\nb\nc", "A\nb\nc", "a\nB\nC"], Some("A\nB\nC")),
+            (["a\nb\n", "A\nb\n", "A\nB\n"], Some("A\nB\n")),
+            (["a\n", "A\n", "b\n"], None),
+            (["a\n", "a\nb\n", "A\n"], None),
+            (["a\nb\n", "a\nb\n", "b\n"], None),
+        ] {
+            assert_eq!(merged(texts).as_deref(), expected, "{texts:?}");
+        }
+    }
 }

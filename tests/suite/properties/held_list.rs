@@ -339,6 +339,26 @@ fn take_merges_what_the_user_made_of_the_list_meanwhile() {
 }
 
 #[test]
+fn take_merges_marks_of_neighbouring_lines() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] 1. first\n- [ ] 2. second\n- [ ] 3. third\n");
+    sandbox.ralph(&["start", "take", "--stories", "TODO.md"]).exits(0);
+    let ticks = "sed -i 's/\\[ \\] 2/[x] 2/; s/third/the third/' TODO.md; echo x >x";
+    sandbox
+        .ralph(&["next", "take", "--", &sandbox.completing(ticks)])
+        .exits(0)
+        .says("if you made this change: git ralph list --take take 1@1");
+    sandbox.ralph(&["list", "--take", "take", "1@1"]).exits(0);
+    assert_eq!(
+        sandbox.read("TODO.md"),
+        "- [x] 1. first\n- [x] 2. second\n- [ ] 3. the third\n"
+    );
+    // The same line says something else now.
+    sandbox.write("TODO.md", "- [x] 1. first\n- [ ] 2. other\n- [ ] 3. third\n");
+    sandbox.ralph(&["list", "--take", "take", "1@1"]).exits(7);
+}
+
+#[test]
 fn take_that_cannot_be_merged_changes_nothing() {
     let sandbox = Sandbox::started();
     next(&sandbox, "sed -i 's/2.1 /2.1 now /' \"$list\"").exits(0);
