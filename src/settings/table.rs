@@ -278,7 +278,24 @@ pub struct Former {
     pub view: bool,
 }
 
+/// The most rounds that continue an attempt, where `ralph.continue` is not set.
+const CONTINUATIONS: u32 = 4;
+
 impl Settings {
+    /// Returns the most rounds that continue an attempt.
+    pub fn most_continuations(&self) -> u32 {
+        self.continuations.unwrap_or(CONTINUATIONS)
+    }
+
+    /// Returns the time limit of a round in words, if there is one and an attempt can have several rounds: those that continue it,
+    /// and one that is asked about it.
+    pub fn limit_of_rounds(&self) -> Option<String> {
+        let is_asked = self.empty_story == EmptyStory::Confirm || self.no_signal != NoSignal::Retry;
+        let rounds = 1 + self.most_continuations() + u32::from(is_asked);
+        let time = self.timeout.filter(|_| rounds > 1)?;
+        Some(format!("{time:#}, up to {rounds} x {time:#} an attempt"))
+    }
+
     /// Returns the words for a limit: the option if the user typed it, else the key.
     pub fn given_by(&self, key: &'static str, option: &'static str) -> &'static str {
         if self.typed.contains(&option) { option } else { key }

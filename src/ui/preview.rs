@@ -56,7 +56,10 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
         BoxMode::All => line("box", "required, for hooks and commands of trackers too"),
     }
     line("retries a story", &settings.max_retries.to_string());
-    line("time limit of an attempt", &limit(settings.timeout));
+    match settings.limit_of_rounds() {
+        Some(limit) => line("time limit of a round", &limit),
+        None => line("time limit of an attempt", &limit(settings.timeout)),
+    }
     line("time limit without output", &limit(settings.idle_timeout));
     line("time limit of the loop", &limit(settings.max_duration));
     line(

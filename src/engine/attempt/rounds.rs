@@ -7,9 +7,6 @@ use crate::names::counted;
 use crate::settings::{EmptyStory, NoSignal, Settings};
 use crate::state::Verdict;
 
-/// The most rounds that continue an attempt, where `ralph.continue` is not set.
-const CONTINUATIONS: u32 = 4;
-
 /// The reason of an attempt that promises in the end, and has left nothing.
 const UNCHANGED: &str = "the agent promised, but git sees no change outside the story list";
 
@@ -88,7 +85,7 @@ impl Rounds {
     /// Returns those of an attempt that begins.
     pub fn of(settings: &Settings) -> Self {
         Self {
-            most: settings.continuations.unwrap_or(CONTINUATIONS),
+            most: settings.most_continuations(),
             empty_story: settings.empty_story,
             no_signal: settings.no_signal,
             continued: 0,

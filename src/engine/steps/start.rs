@@ -102,6 +102,9 @@ fn tell(open: &Loop<'_>, options: &StartOptions, found: &Found, saved: &Saved) {
     }
     tell_nested(open);
     tell_agent(open, options);
+    if let Some(limit) = options.settings.limit_of_rounds() {
+        open.tell(format!("time limit of a round: {limit}"));
+    }
     if !options.settings.tests.pathspecs.is_empty() && options.settings.verify.is_empty() {
         open.tell("ralph.tests has no effect without ralph.verify: no gate runs these tests");
     }

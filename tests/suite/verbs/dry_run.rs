@@ -101,3 +101,31 @@ fn run_without_retries_left_shows_what_it_would_do() {
         "{more}"
     );
 }
+
+#[test]
+fn the_time_limit_is_that_of_a_round_and_the_total_is_said() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.agent", "sh -c true");
+    sandbox.configure("ralph.timeout", "45m");
+    let says = |text: &str| {
+        let shown = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0).stdout;
+        assert!(shown.contains(text), "{text}: {shown}");
+    };
+    sandbox.configure("ralph.continue", "2");
+    sandbox.configure("ralph.emptyStory", "confirm");
+    says("time limit of a round: 45m, up to 4 x 45m an attempt\n");
+    sandbox.configure("ralph.emptyStory", "warn");
+    says("time limit of a round: 45m, up to 3 x 45m an attempt\n");
+    sandbox.configure("ralph.noSignal", "ask");
+    says("time limit of a round: 45m, up to 4 x 45m an attempt\n");
+    sandbox.configure("ralph.noSignal", "retry");
+    sandbox.configure("ralph.continue", "0");
+    says("time limit of an attempt: 45m\n");
+    sandbox.git(&["config", "--unset", "ralph.continue"]);
+    says("time limit of a round: 45m, up to 5 x 45m an attempt\n");
+    let started = sandbox.ralph(&["start", CHANGE]).exits(0);
+    started.says("time limit of a round: 45m, up to 5 x 45m an attempt\n");
+    sandbox.ralph(&["abort"]).exits(0);
+    sandbox.git(&["config", "--unset", "ralph.timeout"]);
+    says("time limit of an attempt: none\n");
+}
