@@ -110,27 +110,58 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
     let after = BLOCKS
         .iter()
         .fold(after.to_owned(), |text, tags| without(&text, *tags));
-    let mut is_code = false;
-    let (mut prose, mut result) = (Vec::new(), None);
-    for line in before.lines() {
-        let is_fence = line.trim_start().starts_with("```");
-        is_code ^= is_fence;
-        if is_code {
-            result = Some(line).filter(|line| is_result(line)).or(result);
-        } else if !is_fence && (!is_bare(line) || has_open_box(line)) {
-            prose.push(line);
-        }
-    }
-    let last = prose.get(prose.len().saturating_sub(LINES)..).unwrap_or_default();
-    let said = last.iter().copied().find(|line| says_undone(line) || asks(line));
-    let said = said.or_else(|| result.filter(|line| counts_failures(&line.to_lowercase())));
+    let end = End::of(before);
+    let said = end.find(|line| says_undone(line) || asks(line));
     let is_open = |line: &&str| is_condition(line) || !is_item(line) && turns(line);
-    let announced = || last.last().copied().filter(is_open);
+    let announced = || end.lines.last().copied().filter(is_open);
     let has_words = |line: &&str| !is_bare(line) && line.contains(char::is_alphanumeric);
     let mut after = after.lines().filter(|line| has_words(line) || has_open_box(line));
     let is_more = |line: &str| !is_footer(line) && (!output || is_sentence(line) && !line.starts_with('['));
     let behind = || after.find(|line| says_undone(line) || is_more(line));
     said.or_else(announced).or_else(behind).map(ToOwned::to_owned)
+}
+
+/// Returns true if the end of a message without a promise says that something is not done or to come.
+pub fn leaves_undone(message: &str) -> bool {
+    let end = End::of(message);
+    let is_open = |line: &&str| !is_item(line) && turns(line);
+    end.find(says_undone).is_some() || end.lines.last().is_some_and(is_open)
+}
+
+/// The end of a text.
+struct End<'a> {
+    /// The last lines with words, without blocks of code.
+    lines: Vec<&'a str>,
+    /// The last line of a block of code that counts tests.
+    result: Option<&'a str>,
+}
+
+impl<'a> End<'a> {
+    fn of(text: &'a str) -> Self {
+        let mut is_code = false;
+        let (mut lines, mut result) = (Vec::new(), None);
+        for line in text.lines() {
+            let is_fence = line.trim_start().starts_with("```");
+            is_code ^= is_fence;
+            if is_code {
+                result = Some(line).filter(|line| is_result(line)).or(result);
+            } else if !is_fence && (!is_bare(line) || has_open_box(line)) {
+                lines.push(line);
+            }
+        }
+        let lines = lines.split_off(lines.len().saturating_sub(LINES));
+        Self { lines, result }
+    }
+
+    /// Returns the first line of this kind, or else the result of tests that failed.
+    fn find(&self, is_kind: impl Fn(&str) -> bool) -> Option<&'a str> {
+        let failed = || self.result.filter(|line| counts_failures(&line.to_lowercase()));
+        self.lines
+            .iter()
+            .copied()
+            .find(|line| is_kind(line))
+            .or_else(failed)
+    }
 }
 
 /// Returns a text without what stands between these tags.

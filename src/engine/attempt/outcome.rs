@@ -7,7 +7,9 @@ use jiff::Timestamp;
 use super::rounds::Uncounted;
 use super::verdict::Judgement;
 use crate::agent::decode::{Format, Report, sum};
-use crate::agent::promise::{Heard, Promise, doubt, may_be_blocked, promises_in_sentence, says_unchanged};
+use crate::agent::promise::{
+    Heard, Promise, doubt, leaves_undone, may_be_blocked, promises_in_sentence, says_unchanged,
+};
 use crate::engine::boxed::Confinement;
 use crate::engine::output_tail::printed;
 use crate::events::{Attempt, Stretch};
@@ -101,11 +103,19 @@ impl Outcome {
     }
 
     /// Returns whether, besides, its words leave open whether the story is done: it made no promise in whatever form, and
-    /// does not say that it is blocked.
+    /// does not say that it is blocked or that something is not done.
     pub fn is_left_open(&self) -> bool {
-        let says_nothing =
-            |report: &Report| report.heard == Heard::Nothing && !may_be_blocked(&report.message.text);
-        self.is_unsaid() && self.report.as_ref().is_some_and(says_nothing)
+        let says_nothing = |report: &Report| report.heard == Heard::Nothing;
+        self.is_unsaid() && !self.says_undone() && self.report.as_ref().is_some_and(says_nothing)
+    }
+
+    /// Returns whether its words may say that it is blocked, or that something is not done.
+    pub fn says_undone(&self) -> bool {
+        let says = |report: &Report| {
+            let text = &report.message.text;
+            may_be_blocked(text) || leaves_undone(text)
+        };
+        self.report.as_ref().is_some_and(says)
     }
 
     /// Returns the promise that does not count, if the agent exited with success: inside a sentence that makes it depend on

@@ -35,6 +35,8 @@ pub(crate) struct Rounds {
 pub(crate) struct Said {
     /// True if it exited without a promise that counts, and nothing ended it.
     pub is_unsaid: bool,
+    /// True if its words may say that it is blocked, or that something is not done.
+    pub is_undone: bool,
     /// The promise that does not count, if it can be asked about.
     pub uncounted: Option<Uncounted>,
     /// True if its promise is doubtful.
@@ -132,7 +134,9 @@ impl Rounds {
                 self.is_in_sentence = said.uncounted == Some(Uncounted::InSentence) && self.has_gates;
                 self.ask(Further::Unsaid, judgement)
             }
-            Verdict::NoSignal if self.is_in_sentence && said.is_unsaid && !left.changed => {
+            Verdict::NoSignal
+                if self.is_in_sentence && said.is_unsaid && !said.is_undone && !left.changed =>
+            {
                 Next::Judge(Judgement {
                     also: Some(Basis::PromiseInSentence),
                     ..Judgement::unpromised()
@@ -230,9 +234,10 @@ mod tests {
         More(Left),
         Silent(Left),
         InSentence(Left),
+        Blocked(Left),
         Failed,
     }
-    use End::{Denied, Done, DoneBefore, Doubtful, Failed, InSentence, More, Silent, TakenBack};
+    use End::{Blocked, Denied, Done, DoneBefore, Doubtful, Failed, InSentence, More, Silent, TakenBack};
 
     /// Returns what follows each of these rounds, in short: `c`, `u`, `d` and `s` for a round that continues, or is asked because
     /// nothing was changed, its promise is doubtful, or nothing was said; then the verdict, what else speaks for it, and its reason.
@@ -250,13 +255,14 @@ mod tests {
                     };
                     (judgement, left)
                 }
-                Silent(left) | InSentence(left) | TakenBack(left) => {
+                Silent(left) | InSentence(left) | TakenBack(left) | Blocked(left) => {
                     (Judgement::bare(Verdict::NoSignal), left)
                 }
                 Failed => (Judgement::new(Verdict::Failed, "no"), WORK),
             };
             let said = Said {
-                is_unsaid: matches!(end, Silent(_) | InSentence(_) | TakenBack(_)),
+                is_unsaid: matches!(end, Silent(_) | InSentence(_) | TakenBack(_) | Blocked(_)),
+                is_undone: matches!(end, Blocked(_)),
                 uncounted: match end {
                     InSentence(_) => Some(Uncounted::InSentence),
                     TakenBack(_) => Some(Uncounted::Denied),
@@ -400,6 +406,7 @@ mod tests {
             ),
             (&gate, &[InSentence(WORK), Silent(EARLIER)], by_sentence),
             (&gate, &[InSentence(WORK), InSentence(EARLIER)], by_sentence),
+            (&gate, &[InSentence(WORK), Blocked(EARLIER)], "s no signal"),
             (&gate, &[InSentence(WORK), Silent(WORK)], "s no signal"),
             (&gate, &[Silent(WORK), InSentence(EARLIER)], "s no signal"),
             (&ask, &[InSentence(WORK), Silent(EARLIER)], "s no signal"),

@@ -73,7 +73,7 @@ fn gates_can_complete_a_story_without_a_promise() {
 #[test]
 fn attempt_that_seems_unfinished_is_retried_although_gates_pass() {
     let sandbox = unpromised("true");
-    sandbox.configure("ralph.maxRetries", "9");
+    sandbox.configure("ralph.maxRetries", "99");
     let fails = "echo x >made; ";
     for (step, end) in [
         ("next", "echo I am blocked: there is no database."),
@@ -84,6 +84,22 @@ fn attempt_that_seems_unfinished_is_retried_although_gates_pass() {
         let output = sandbox.step(step, &sandbox.agent(&format!("{fails}{end}")));
         assert_eq!(output.code, 3, "{}", output.stderr);
         assert_eq!(sandbox.verdict(), "no_signal", "{end}");
+    }
+    // So do words of any language that say that something is not done.
+    for words in [
+        "TODO: real implementation",
+        "Die zweite Box fehlt noch, das habe ich nicht geschafft.",
+        "That was the first half. The second half is for the next turn.",
+        "Next I will write the tests",
+        "Remaining: box 1.2.",
+        "第二个任务还没有完成。",
+        "Осталась вторая часть.",
+        "Queda pendiente la segunda parte.",
+        "- [ ] tests",
+    ] {
+        let agent = sandbox.agent(&format!("{fails}echo '{words}'"));
+        sandbox.step("retry", &agent).exits(3);
+        assert_eq!(sandbox.verdict(), "no_signal", "{words}");
     }
     // Nothing was changed: there is nothing to judge.
     sandbox

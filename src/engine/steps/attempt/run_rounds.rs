@@ -156,6 +156,7 @@ async fn what_follows(
     let judgement = outcome.judgement.clone();
     let said = Said {
         is_unsaid: outcome.is_unsaid(),
+        is_undone: outcome.says_undone(),
         uncounted: outcome.uncounted(),
         is_doubtful: doubt.is_some(),
         why_unchanged: if outcome.denied().is_empty() {
