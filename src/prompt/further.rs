@@ -28,6 +28,10 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
     } = begins;
     let files = first_of(files);
     let said = quotation(&beginning(left, MAX_LEFT));
+    let also = match left {
+        "" => String::new(),
+        _ => format!("\nThis speaks against it, too:\n\n{said}\n"),
+    };
     let text = match why {
         Further::Continue => {
             format!(
@@ -36,11 +40,12 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
                  finish as described above.\n"
             )
         }
-        Further::Unchanged => "## Asked once more\n\nAn earlier process of this attempt said that the story is complete, but git sees \
+        Further::Unchanged => format!(
+            "## Asked once more\n\nAn earlier process of this attempt said that the story is complete, but git sees \
              no change outside\nthe story list since the last checkpoint. If the story was done before, name for each of its tasks the file or commit \
              that shows it,\nand finish as described above; a promise that names none is not accepted. Otherwise do it now. Run nothing again that acts outside of this \
-             repository.\n"
-            .to_owned(),
+             repository.\n{also}"
+        ),
         Further::Doubtful => format!(
             "## Asked once more\n\nAn earlier process of this attempt said that the story is complete. Its work is in the work tree\n\
              (`git diff {checkpoint}` shows it without new files):\n\n{files}\n\nThis speaks against it:\n\n{said}\n\nCheck whether \
@@ -49,7 +54,7 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
         Further::Unsaid => format!(
             "## Asked once more\n\nAn earlier process of this attempt ended without saying whether the story is done. Its work is in \
              the work\ntree (`git diff {checkpoint}` shows it without new files):\n\n{files}\n\nCheck it, complete it, and finish \
-             as described above.\n"
+             as described above.\n{also}"
         ),
     };
     format!("{}\n\n{text}", prompt.trim_end())

@@ -115,6 +115,7 @@ impl Rounds {
             Verdict::Complete if self.doubts(said) && left.differs => self.ask(Further::Doubtful, judgement),
             Verdict::Complete if self.confirms(said) && !left.differs => {
                 let basis = match self.asked {
+                    None if said.is_doubtful => return self.ask(Further::Unchanged, judgement),
                     _ if said.why_unchanged.is_some() && left.shows => Basis::UnchangedSaid,
                     Some(Further::Unchanged) if left.shows => Basis::Confirmed,
                     Some(Further::Unchanged) => {
@@ -228,6 +229,7 @@ mod tests {
     enum End {
         Done(Left),
         DoneBefore(Left),
+        DoubtfullyBefore(Left),
         Denied,
         Doubtful(Left),
         TakenBack(Left),
@@ -237,7 +239,10 @@ mod tests {
         Blocked(Left),
         Failed,
     }
-    use End::{Blocked, Denied, Done, DoneBefore, Doubtful, Failed, InSentence, More, Silent, TakenBack};
+    use End::{
+        Blocked, Denied, Done, DoneBefore, Doubtful, DoubtfullyBefore, Failed, InSentence, More, Silent,
+        TakenBack,
+    };
 
     /// Returns what follows each of these rounds, in short: `c`, `u`, `d` and `s` for a round that continues, or is asked because
     /// nothing was changed, its promise is doubtful, or nothing was said; then the verdict, what else speaks for it, and its reason.
@@ -246,7 +251,9 @@ mod tests {
         let mut course = String::new();
         for end in ends {
             let (judgement, left) = match *end {
-                Done(left) | DoneBefore(left) | Doubtful(left) => (Judgement::complete(), left),
+                Done(left) | DoneBefore(left) | Doubtful(left) | DoubtfullyBefore(left) => {
+                    (Judgement::complete(), left)
+                }
                 Denied => (Judgement::complete(), NOTHING),
                 More(left) => {
                     let judgement = Judgement {
@@ -268,9 +275,9 @@ mod tests {
                     TakenBack(_) => Some(Uncounted::Denied),
                     _ => None,
                 },
-                is_doubtful: matches!(end, Doubtful(_)),
+                is_doubtful: matches!(end, Doubtful(_) | DoubtfullyBefore(_)),
                 why_unchanged: match end {
-                    DoneBefore(_) => Some(WhyUnchanged::DoneBefore),
+                    DoneBefore(_) | DoubtfullyBefore(_) => Some(WhyUnchanged::DoneBefore),
                     Denied => Some(WhyUnchanged::Denied),
                     _ => None,
                 },
@@ -345,6 +352,19 @@ mod tests {
             (&plain, &[Doubtful(WORK), Done(EARLIER)], "d complete"),
             (&plain, &[Doubtful(WORK), Doubtful(WORK)], "d complete"),
             (&plain, &[Doubtful(NOTHING), Done(WORK)], "u complete"),
+            (
+                &plain,
+                &[DoubtfullyBefore(NOTHING), DoneBefore(NOTHING)],
+                "u complete, unchanged-said",
+            ),
+            (
+                &plain,
+                &[DoubtfullyBefore(NOTHING), Done(NOTHING)],
+                "u complete, confirmed",
+            ),
+            (&plain, &[DoubtfullyBefore(NOTHING), Done(UNSAID)], unshown),
+            (&plain, &[DoubtfullyBefore(WORK), Done(EARLIER)], "d complete"),
+            (&literal, &[DoubtfullyBefore(NOTHING)], "complete"),
             (&plain, &[Doubtful(WORK), Failed], "d failed, no"),
             (
                 &plain,

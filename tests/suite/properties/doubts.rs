@@ -52,6 +52,18 @@ fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_o
         );
         assert_eq!(sandbox.read("made"), "x\ny\n");
     }
+    // Each reason is named.
+    let sandbox = confirming();
+    let text = sandbox.read(list);
+    sandbox.write(list, &text.replacen("- [ ] 1.1", "- [ ] 1.0 First\n- [ ] 1.1", 1));
+    let first = format!(
+        "echo x >made; sed -i '0,/- \\[ \\]/s//- [x]/' {list}; echo 'The tests are not written yet.'; {DONE}"
+    );
+    let agent = rounds(&sandbox, &[&first, &format!("echo y >>made; {DONE}")]);
+    sandbox.step("next", &agent).exits(0);
+    let prompt = sandbox.noted("prompt.2");
+    let both = "> The tests are not written yet.\n> it ticked 1 of the boxes of the story, and left 2 open\n";
+    assert!(prompt.contains(both), "{prompt}");
     // An agent that says no more than that it is done is not asked.
     let sandbox = confirming();
     sandbox
@@ -64,6 +76,38 @@ fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_o
         )
         .exits(0);
     assert!(last(&sandbox).get("rounds").is_none());
+}
+
+#[test]
+fn words_about_an_unchanged_story_are_asked_about_like_any_others() {
+    let tests = "echo 'The tests are not written yet.'";
+    let unchanged = "echo '<unchanged>1.1: README.md</unchanged>'";
+    let sandbox = confirming();
+    let agent = rounds(
+        &sandbox,
+        &[
+            &format!("{unchanged}; {tests}; {DONE}"),
+            &format!("{unchanged}; {DONE}"),
+        ],
+    );
+    sandbox.step("next", &agent).exits(0);
+    let attempt = last(&sandbox);
+    assert_eq!(
+        (&attempt["rounds"], &attempt["rests_on"]),
+        (&2.into(), &serde_json::json!(["promise", "unchanged-said"]))
+    );
+    let prompt = sandbox.noted("prompt.2");
+    let reasons = ["git sees no change outside", "> The tests are not written yet.\n"];
+    assert!(reasons.iter().all(|reason| prompt.contains(reason)), "{prompt}");
+    // The asked process may name what shows it without the tag.
+    let sandbox = confirming();
+    let shown = format!("echo 'README.md shows both tasks.'; {DONE}");
+    let agent = rounds(&sandbox, &[&format!("{unchanged}; {tests}; {DONE}"), &shown]);
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(
+        last(&sandbox)["rests_on"],
+        serde_json::json!(["promise", "confirmed"])
+    );
 }
 
 #[test]

@@ -205,11 +205,12 @@ async fn what_follows(
         shows,
     };
     match rounds.after(judgement, left, said) {
-        Next::Round(why @ (Further::Doubtful | Further::Unchanged), mut judgement) => {
+        Next::Round(Further::Continue, judgement) => Next::Round(Further::Continue, judgement),
+        Next::Round(why, mut judgement) => {
             judgement.left = doubt;
             Next::Round(why, judgement)
         }
-        next => next,
+        next @ Next::Judge(_) => next,
     }
 }
 
@@ -240,14 +241,18 @@ async fn shows_evidence(open: &Loop<'_>, outcome: &Outcome, prompt: &str) -> boo
     false
 }
 
-/// Returns what makes a promise doubtful: a line of the message, or that the agent ticked some boxes of its story only.
+/// Returns what makes a promise doubtful, in a line each: a line of the message, and that the agent ticked some boxes of its story
+/// only.
 fn doubt(open: &Loop<'_>, begun: &Begun, outcome: &Outcome) -> Option<String> {
-    if let Some(line) = outcome.doubt() {
-        return Some(line.trim().to_owned());
-    }
-    if outcome.uncounted() == Some(Uncounted::Denied) {
-        return Some("words around the promise can be read as its opposite".to_owned());
-    }
+    let is_denied = || outcome.uncounted() == Some(Uncounted::Denied);
+    let denied = || is_denied().then(|| "words around the promise can be read as its opposite".to_owned());
+    let words = outcome.doubt().map(|line| line.trim().to_owned()).or_else(denied);
+    let doubts: Vec<String> = words.into_iter().chain(ticks(open, begun)).collect();
+    (!doubts.is_empty()).then(|| doubts.join("\n"))
+}
+
+/// Returns that the agent ticked some of the boxes of its story, and left others.
+fn ticks(open: &Loop<'_>, begun: &Begun) -> Option<String> {
     let listing = open.state.source().list_in_file(&open.repo().top).ok()?;
     let story = listing.find(&begun.story.id)?;
     let was_open = |text: &str| {
