@@ -5,6 +5,9 @@
 
 use super::sentence::{ENDS, is_bare, is_decoration, is_item, is_one_of, phrases};
 
+/// The beginning of a reviewer's acceptance.
+const ACCEPTANCE: &str = "<verdict>ACCEPT";
+
 /// The number of lines with words that are read before the promise.
 const LINES: usize = 24;
 
@@ -126,6 +129,20 @@ pub fn leaves_undone(message: &str) -> bool {
     let end = End::of(message);
     let is_open = |line: &&str| !is_item(line) && turns(line);
     end.find(says_undone).is_some() || end.lines.last().is_some_and(is_open)
+}
+
+/// Returns true if the paragraph before the last acceptance of a reviewer, or a line after it, says that something is not done.
+/// Items of a list are remarks.
+pub fn denies_acceptance(message: &str) -> bool {
+    let Some((before, rest)) = message.rsplit_once(ACCEPTANCE) else {
+        return false;
+    };
+    let after = rest.split_once('\n').map_or("", |(_, after)| after);
+    let is_blank = |line: &&str| is_bare(line);
+    let lines = before.lines().rev().skip_while(is_blank);
+    let paragraph = lines.take_while(|line| !is_bare(line));
+    let mut words = paragraph.chain(after.lines()).filter(|line| !is_item(line));
+    words.any(says_undone)
 }
 
 /// The end of a text.

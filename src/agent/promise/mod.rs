@@ -32,7 +32,7 @@ mod tag;
 mod tests;
 mod thoughts;
 
-pub use doubt::{doubt, leaves_undone};
+pub use doubt::{denies_acceptance, doubt, leaves_undone};
 pub use evidence::{Evidence, says_unchanged};
 pub(super) use sentence::phrases;
 pub use sentence::{may_be_blocked, promises_in_sentence};

@@ -71,6 +71,28 @@ fn work_that_was_not_reviewed_is_judged_again_without_an_agent() {
 }
 
 #[test]
+fn a_verdict_beside_words_that_say_the_opposite_is_none_in_any_language() {
+    for words in [
+        "Die Story ist nicht fertig.",
+        "Die Story ist nicht fertig, die Tests fehlen.",
+        "Le travail n est pas terminé, les tests échouent.",
+        "工作还没有完成，测试没有通过。",
+        "Работа не завершена, тесты не проходят.",
+    ] {
+        let sandbox = reviewed_by(&format!("echo '{words}'; echo; accept"));
+        attempt(&sandbox, "next")
+            .exits(7)
+            .says("words around its verdict can be read as its opposite");
+        assert_eq!(asked(&sandbox), 2, "{words}");
+    }
+    // Remarks further above are no denial.
+    let sandbox = reviewed_by(
+        "printf 'Notes:\\n- a name could be better, for now it is fine\\n\\nAll is well.\\n'; accept",
+    );
+    attempt(&sandbox, "next").exits(0);
+}
+
+#[test]
 fn review_without_an_end_leaves_its_work_in_each_place() {
     for place in ["--strategy=stash", "--worktree"] {
         let sandbox = Sandbox::new();

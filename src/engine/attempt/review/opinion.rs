@@ -2,7 +2,7 @@
 
 use crate::agent::decode::Report;
 use crate::agent::process::Ending;
-use crate::agent::promise::Heard;
+use crate::agent::promise::{Heard, denies_acceptance};
 use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::verdict::judge;
 use crate::prompt::review::harmless;
@@ -11,6 +11,9 @@ use crate::state::Verdict;
 /// The reason why a verdict without the nonce of its prompt is none, and what to do about it.
 const NO_NONCE: &str = "its verdict had not the letters and digits that its prompt asks for, so that it may be a quotation; a \
      script takes the verdict from its prompt: grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'";
+
+/// The reason why a verdict is none if words around it deny it.
+const DENIED: &str = "words around its verdict can be read as its opposite";
 
 /// The opinion of a reviewer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +43,7 @@ pub(super) fn opinion(ending: &Ending, report: &Report, name: Option<&str>) -> O
             let exit = exit(ending).unwrap_or_default();
             Opinion::None(format!("it gave a verdict, but did not end well{exit}"))
         }
+        Verdict::Complete if denies_acceptance(&report.message.text) => Opinion::None(DENIED.to_owned()),
         Verdict::Complete => Opinion::Accepted,
         Verdict::Failed => Opinion::Rejected,
         Verdict::RateLimited | Verdict::Overloaded => Opinion::Away(Unavailable {
@@ -77,7 +81,7 @@ fn about_it(reason: String) -> String {
 fn unheard(ending: &Ending, report: &Report) -> String {
     let why = match &report.heard {
         Heard::InSentence => "its verdict was inside a sentence; it must be on a line of its own".to_owned(),
-        Heard::Denied => "words around its verdict can be read as its opposite".to_owned(),
+        Heard::Denied => DENIED.to_owned(),
         Heard::InThoughts => "its verdict stood in thoughts, not in the message".to_owned(),
         Heard::Repeated => "its verdict stood in a quotation or a diff, not on a line of its own".to_owned(),
         Heard::InJson => "it printed JSON of a format that git-ralph does not know".to_owned(),
@@ -136,6 +140,7 @@ mod tests {
             format!("{ACCEPT}\n"),
             format!("It does what is asked. No tests were weakened.\n\n{ACCEPT}\n"),
             format!("- src/a.rs:3 is not a stub.\n- Nothing was removed\n\n**{ACCEPT}**\n"),
+            format!("The name is fine for now.\n\nAlles ist da.\n{ACCEPT}\n"),
             format!("All is well. {ACCEPT}"),
             format!("<think>\n{REJECT}\n</think>\nFine.\n{ACCEPT}\n"),
             format!("The prompt asks for `{ACCEPT}` or `{REJECT}`.\n{ACCEPT}\n"),
@@ -169,6 +174,8 @@ mod tests {
                 "opposite",
             ),
             (format!("{ACCEPT}\nBut the tests fail.\n"), "opposite"),
+            (format!("Die Story ist nicht fertig.\n\n{ACCEPT}\n"), "opposite"),
+            (format!("{ACCEPT}\n工作还没有完成。\n"), "opposite"),
             ("<promise>COMPLETE</promise>\n".to_owned(), "it said none"),
             (format!("{{\"x\":\"{ACCEPT}\"}}\n"), "JSON"),
         ] {
