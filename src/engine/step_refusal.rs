@@ -25,6 +25,10 @@ pub enum StepRefusal {
     #[error("the work of {attempt} is in the work tree, no reviewer has judged it, and another story is next")]
     Unreviewed { change: String, attempt: String }
         => Person, "git ralph revert {change} undoes it; to judge it, make its story the next one (git ralph stories {change})", change;
+    /// The work waits for a reviewer, and no setting names one.
+    #[error("no reviewer has judged the work of {attempt}, and none is configured")]
+    NoReviewerNow { change: String, attempt: String }
+        => Person, "git config ralph.review <name>, then run the same command again; or git ralph complete {change} accepts the work, and git ralph revert {change} undoes it", change;
     #[error("no story has failed")]
     NothingFailed(String)
         => "git ralph next {change}", (change);

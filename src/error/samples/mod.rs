@@ -2,6 +2,7 @@
 
 mod engine;
 mod start;
+mod steps;
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -9,8 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use engine::{attempt, finish, land, open, repository, step, story_list};
+use engine::{attempt, finish, land, open, repository, story_list};
 use start::start;
+use steps::step;
 
 use super::tests::complete;
 use super::{

@@ -71,6 +71,25 @@ fn work_that_was_not_reviewed_is_judged_again_without_an_agent() {
 }
 
 #[test]
+fn work_that_was_not_reviewed_is_not_accepted_without_a_reviewer() {
+    let sandbox = reviewed_by("exit 3");
+    attempt(&sandbox, "next").exits(7);
+    sandbox.git(&["config", "--unset", "ralph.review"]);
+    for step in [&["next", CHANGE][..], &["run", CHANGE], &["retry", CHANGE]] {
+        let output = sandbox.ralph(&[step, &["--", "false"]].concat()).exits(7);
+        output
+            .says("no reviewer has judged the work of 1@1, and none is configured")
+            .says("git config ralph.review <name>")
+            .says("git ralph complete add-login")
+            .says("git ralph revert add-login");
+        assert_eq!(sandbox.status()["unreviewed"], "1@1");
+        assert_eq!(sandbox.status()["stories_done"], 0);
+    }
+    assert_eq!(sandbox.read("new"), "x\n");
+    sandbox.ralph(&["complete", CHANGE]).exits(0);
+}
+
+#[test]
 fn a_verdict_beside_words_that_say_the_opposite_is_none_in_any_language() {
     for words in [
         "Die Story ist nicht fertig.",

@@ -53,6 +53,10 @@ pub(super) async fn take_up(
         (open.state.here.restored, open.state.here.is_unreviewed) = (None, false);
         return Ok(None);
     }
+    if settings.review.is_empty() {
+        let change = open.change().to_string();
+        return Err(StepRefusal::NoReviewerNow { change, attempt }.into());
+    }
     open.attempt_record().forget()?;
     let list = open.site().read_story_list(open.state.source())?;
     let by_command = open.state.source().is_by_command();
