@@ -90,6 +90,43 @@ fn work_that_was_not_reviewed_is_not_accepted_without_a_reviewer() {
 }
 
 #[test]
+fn every_step_judges_unreviewed_work_and_review_names_the_step() {
+    let sandbox = reviewed_by("exit 3");
+    attempt(&sandbox, "next").exits(7);
+    review_by(&sandbox, "accept");
+    for words in [&["review"][..], &["review", CHANGE], &["review", "1"]] {
+        sandbox
+            .ralph(words)
+            .exits(7)
+            .says("the work of 1@1 is in the work tree, and no reviewer has judged it")
+            .says("git ralph next add-login");
+    }
+    // The attempt itself can be looked at.
+    sandbox.ralph(&["review", "1@1"]).exits(0);
+    assert_eq!(sandbox.status()["unreviewed"], "1@1");
+    sandbox
+        .ralph(&["retry", CHANGE, "--", "false"])
+        .exits(0)
+        .says("no reviewer has judged 1@1: its work is judged again");
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    // After a story has failed, `next` does so as well.
+    sandbox.step("next", &sandbox.failing("echo y >y")).exits(3);
+    review_by(&sandbox, "exit 3");
+    sandbox.step("retry", &sandbox.completing("echo z >z")).exits(7);
+    sandbox
+        .ralph(&["review"])
+        .exits(7)
+        .says("git ralph retry add-login");
+    sandbox.ralph(&["review", "1"]).exits(1).says("gave no verdict");
+    review_by(&sandbox, "accept");
+    sandbox
+        .step("next", "false")
+        .exits(0)
+        .says("its work is judged again");
+    assert_eq!(sandbox.status()["stories_done"], 2);
+}
+
+#[test]
 fn a_verdict_beside_words_that_say_the_opposite_is_none_in_any_language() {
     for words in [
         "Die Story ist nicht fertig.",

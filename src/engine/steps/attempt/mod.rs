@@ -202,7 +202,7 @@ async fn attempt_once(
     // No command of the list has run yet that could write for the user.
     messages::take(open, None)?;
     take_skips(open, &[]).await?;
-    if let Some((outcome, begun)) = Box::pin(unreviewed::take_up(open, step, settings)).await? {
+    if let Some((outcome, begun)) = Box::pin(unreviewed::take_up(open, settings)).await? {
         return Box::pin(conclude(open, outcome, begun)).await;
     }
     let (mut listing, mut story) = choose_story(open, step, settings).await?;

@@ -15,7 +15,7 @@ use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Loop, Step, users_head};
 use crate::error::Error;
 use crate::settings::{Mark, Settings};
-use crate::state::State;
+use crate::state::{Phase, State};
 
 /// Puts the work of an attempt that was undone back into the work tree. Where that cannot be done, it stays in its ref.
 pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
@@ -31,11 +31,11 @@ pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
     });
 }
 
-/// Returns the work in the work tree as an attempt that its agent has just ended, if it is of this step's story: gates, held
-/// tests and the reviewer judge it as then. The user's edits since are a part of it.
+/// Returns the work in the work tree as an attempt that its agent has just ended, if it is of the next story: gates, held
+/// tests and the reviewer judge it as then. The user's edits since are a part of it. Whichever step is made, it is the one that
+/// the loop is at.
 pub(super) async fn take_up(
     open: &mut Loop<'_>,
-    step: Step,
     settings: &Settings,
 ) -> Result<Option<(Outcome, Begun)>, Error> {
     let Some(attempt) = open.state.unreviewed().map(str::to_owned) else {
@@ -43,6 +43,10 @@ pub(super) async fn take_up(
     };
     users_head::follow(open).await?;
     require_on_branch(open).await?;
+    let step = match open.state.phase() {
+        Phase::Failed => Step::Retry,
+        _ => Step::Next,
+    };
     let chosen = match choose_story(open, step, settings).await {
         Err(Error::Story(StoryRefusal::NothingLeft { .. })) => return Err(refusal(&open.state, attempt)),
         chosen => chosen?,
