@@ -58,12 +58,18 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
         Finish::Keep => (keep(open, false).await?, Known::fresh()),
     };
     let stay = stash_entries(open).filter(|_| how == Finish::Keep);
+    let unreviewed = open.state.unreviewed().map(str::to_owned);
     Box::pin(side::remove_all(open)).await?;
     transition::take(open, Intent::End(plan), known).await?;
     drop(target);
     if let Some(entries) = stay {
         open.tell(format!(
             "the stash keeps {entries}, as before attempts that were not complete; to drop it: git stash drop"
+        ));
+    }
+    if let Some(attempt) = unreviewed {
+        open.tell(format!(
+            "no reviewer has judged the work of {attempt}, which is in the work tree, and its story is not complete"
         ));
     }
     lifecycle_hooks::tell_hooks(open, None).await?;

@@ -127,6 +127,19 @@ fn every_step_judges_unreviewed_work_and_review_names_the_step() {
 }
 
 #[test]
+fn a_finish_names_unreviewed_work() {
+    for how in ["--cleanup", "--keep"] {
+        let sandbox = reviewed_by("exit 3");
+        attempt(&sandbox, "next").exits(7);
+        sandbox
+            .ralph(&["finish", how])
+            .exits(0)
+            .says("no reviewer has judged the work of 1@1, which is in the work tree");
+        assert_eq!(sandbox.read("new"), "x\n", "{how}");
+    }
+}
+
+#[test]
 fn a_verdict_beside_words_that_say_the_opposite_is_none_in_any_language() {
     for words in [
         "Die Story ist nicht fertig.",
