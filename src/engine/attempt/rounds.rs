@@ -132,7 +132,8 @@ impl Rounds {
             }
             Verdict::NoSignal if self.weighs(said) && left.differs => self.ask(Further::Doubtful, judgement),
             Verdict::NoSignal if self.asks(said) && left.differs => {
-                self.is_in_sentence = said.uncounted == Some(Uncounted::InSentence) && self.has_gates;
+                let is_in_sentence = said.uncounted == Some(Uncounted::InSentence);
+                self.is_in_sentence = is_in_sentence && !said.is_undone && self.has_gates;
                 self.ask(Further::Unsaid, judgement)
             }
             Verdict::NoSignal
@@ -236,12 +237,13 @@ mod tests {
         More(Left),
         Silent(Left),
         InSentence(Left),
+        UndoneInSentence(Left),
         Blocked(Left),
         Failed,
     }
     use End::{
         Blocked, Denied, Done, DoneBefore, Doubtful, DoubtfullyBefore, Failed, InSentence, More, Silent,
-        TakenBack,
+        TakenBack, UndoneInSentence,
     };
 
     /// Returns what follows each of these rounds, in short: `c`, `u`, `d` and `s` for a round that continues, or is asked because
@@ -262,16 +264,21 @@ mod tests {
                     };
                     (judgement, left)
                 }
-                Silent(left) | InSentence(left) | TakenBack(left) | Blocked(left) => {
-                    (Judgement::bare(Verdict::NoSignal), left)
-                }
+                Silent(left)
+                | InSentence(left)
+                | UndoneInSentence(left)
+                | TakenBack(left)
+                | Blocked(left) => (Judgement::bare(Verdict::NoSignal), left),
                 Failed => (Judgement::new(Verdict::Failed, "no"), WORK),
             };
             let said = Said {
-                is_unsaid: matches!(end, Silent(_) | InSentence(_) | TakenBack(_) | Blocked(_)),
-                is_undone: matches!(end, Blocked(_)),
+                is_unsaid: matches!(
+                    end,
+                    Silent(_) | InSentence(_) | UndoneInSentence(_) | TakenBack(_) | Blocked(_)
+                ),
+                is_undone: matches!(end, Blocked(_) | UndoneInSentence(_)),
                 uncounted: match end {
-                    InSentence(_) => Some(Uncounted::InSentence),
+                    InSentence(_) | UndoneInSentence(_) => Some(Uncounted::InSentence),
                     TakenBack(_) => Some(Uncounted::Denied),
                     _ => None,
                 },
@@ -427,6 +434,7 @@ mod tests {
             (&gate, &[InSentence(WORK), Silent(EARLIER)], by_sentence),
             (&gate, &[InSentence(WORK), InSentence(EARLIER)], by_sentence),
             (&gate, &[InSentence(WORK), Blocked(EARLIER)], "s no signal"),
+            (&gate, &[UndoneInSentence(WORK), Silent(EARLIER)], "s no signal"),
             (&gate, &[InSentence(WORK), Silent(WORK)], "s no signal"),
             (&gate, &[Silent(WORK), InSentence(EARLIER)], "s no signal"),
             (&ask, &[InSentence(WORK), Silent(EARLIER)], "s no signal"),

@@ -90,6 +90,7 @@ fn attempt_that_seems_unfinished_is_retried_although_gates_pass() {
         "TODO: real implementation",
         "Die zweite Box fehlt noch, das habe ich nicht geschafft.",
         "That was the first half. The second half is for the next turn.",
+        "I implemented the first part.",
         "Next I will write the tests",
         "Remaining: box 1.2.",
         "第二个任务还没有完成。",

@@ -103,6 +103,42 @@ fn kinds_of_doubt_are_known_in_ten_languages() {
 }
 
 #[test]
+fn silence_and_acceptance_are_read_for_words_that_say_the_opposite() {
+    for text in [
+        "I have added the form and its tests",
+        "All tests pass.",
+        "- Existing callers are not affected\n- `todo.py` has the command",
+        "The list was missing a heading before the change; it is there now.",
+    ] {
+        assert!(!leaves_undone(text), "{text}");
+        let accepted = format!("{text}\n\n<verdict>ACCEPT k7f3a9q2xb</verdict>\n");
+        assert!(!denies_acceptance(&accepted), "{text}");
+    }
+    for text in [
+        "TODO: real implementation",
+        "Alles ist da.\nDie zweite Box fehlt noch.",
+        "第二个任务还没有完成。",
+    ] {
+        assert!(leaves_undone(text), "{text}");
+        for around in [
+            format!("{text}\n\n<verdict>ACCEPT k7f3a9q2xb</verdict>\n"),
+            format!("<verdict>ACCEPT</verdict>\n{text}\n"),
+        ] {
+            assert!(denies_acceptance(&around), "{around}");
+        }
+        // A rejection is none that they could deny.
+        assert!(!denies_acceptance(&format!(
+            "{text}\n<verdict>REJECT</verdict>\n"
+        )));
+    }
+    assert!(leaves_undone("The form is there.\nNext I will write the tests"));
+    assert!(leaves_undone("```\n41 passed, 3 failed\n```\nBye."));
+    // Remarks of a review: above its last paragraph, and in a list.
+    let remarks = "The name is fine for now.\n\n- the error path is not tested\n<verdict>ACCEPT</verdict>";
+    assert!(!denies_acceptance(remarks));
+}
+
+#[test]
 fn words_that_say_the_opposite_are_doubtful_in_ten_languages() {
     for text in [
         "Two tests still fail.",
