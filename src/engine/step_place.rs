@@ -6,9 +6,8 @@ use super::{Context, Loop};
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::error::{Error, refuse};
-use crate::fs::is_directory;
 use crate::git::{Head, Repo, discover, operations_in_progress};
-use crate::state::{Phase, State};
+use crate::state::{DotGit, Phase, State};
 
 /// Refuses a step that needs the loop's own list while another branch is checked out, which has another list, or none. Asks git
 /// only where that is not known to be right.
@@ -52,13 +51,12 @@ pub(super) fn require_own_work_tree(state: &State, repo: &Repo) -> Result<(), Er
 /// Refuses to complete an attempt that was cut off where `.git` leads to another repository than when the loop began: the attempt
 /// may have put it there, and what is committed would be where the attempt likes.
 pub(super) fn require_own_repository(state: &State, repo: &Repo) -> Result<(), Error> {
-    let link = repo.top.join(".git");
     let was_cut_off = state.phase() == Phase::Running || !state.is_at_rest();
-    if !state.here.has_git_directory || !was_cut_off || is_directory(&link)? {
+    if state.here.dot_git == DotGit::Other || !was_cut_off || DotGit::of(&repo.top)? == DotGit::Directory {
         return Ok(());
     }
     refuse(RepositoryRefusal::LinkInPlace {
-        link,
+        link: repo.top.join(".git"),
         git_dir: repo.git_dir.clone(),
     })
 }

@@ -1,11 +1,13 @@
 //! The part of a state that belongs to one machine and one work tree: the table `[here]`.
 
 use std::cell::{Cell, RefCell};
+use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{AgentSession, AwaitingChoice, Ending, Given, Linked, Message, Noted, SavePoint};
+use crate::fs::{FileError, is_directory};
 use crate::git::StagedEntry;
 use crate::names::Oid;
 use crate::paths::WorkTreePath;
@@ -64,9 +66,32 @@ pub struct Here {
     /// True while attempts beside others may write to the list: only what was judged is done in it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub holds_list: bool,
-    /// True if `.git` was a directory when the loop began here, and neither a file nor a link that leads to one.
+    /// What `.git` was when the loop began here.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub has_git_directory: bool,
+    pub dot_git: DotGit,
+}
+
+/// What `.git` is in a work tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DotGit {
+    /// A file or a link that leads to the repository; or it is not known.
+    #[default]
+    Other,
+    /// The repository itself.
+    Directory,
+}
+
+impl DotGit {
+    /// Looks at that of a work tree.
+    pub fn of(top: &Path) -> Result<Self, FileError> {
+        let is_directory = is_directory(&top.join(".git"))?;
+        Ok(if is_directory {
+            Self::Directory
+        } else {
+            Self::Other
+        })
+    }
 }
 
 impl Here {
@@ -94,7 +119,7 @@ impl Here {
             restored: None,
             is_unreviewed: false,
             holds_list: false,
-            has_git_directory: false,
+            dot_git: DotGit::Other,
         }
     }
 }

@@ -85,7 +85,7 @@ pub async fn adopt<'o>(
                 linked: ours.here.linked,
                 commands: ours.here.commands,
                 messages: ours.here.messages,
-                has_git_directory: ours.here.has_git_directory,
+                dot_git: ours.here.dot_git,
                 ..Here::new(ours.here.worktree, ours.here.before)
             };
         }

@@ -187,7 +187,9 @@ async fn require_room(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error
     let mut others = not_as_in(repo, &index, to).await?;
     let [staged, other] = [staged_since(repo, from).await?, staged_since(repo, to).await?];
     others.extend(staged.into_iter().filter(|path| other.contains(path)));
-    paths.retain(|path| others.contains(path));
+    // A file where the change has a directory is none that changes.
+    let is_changed = |path: &Vec<u8>| changes.iter().any(|(_, changed)| changed == path);
+    paths.retain(|path| others.contains(path) || !is_changed(path));
     if paths.is_empty() {
         return Ok(());
     }

@@ -13,14 +13,13 @@ use crate::engine::transition::restore_original_index;
 use crate::engine::work_tree_place::OwnTree;
 use crate::engine::{Context, Loop, judged};
 use crate::error::Error;
-use crate::fs::is_directory;
 use crate::git::{Described, RefInfo, Repo, oid_of};
 use crate::names::{Change, Oid};
 use crate::paths::{WorkTreePath, percent_decode};
 use crate::protect::Site;
 use crate::settings::Strategy;
 use crate::state::{
-    Accepted, Before, Common, Completed, Here, Linked, ListNotes, Progress, SavePoint, State, Store,
+    Accepted, Before, Common, Completed, DotGit, Here, Linked, ListNotes, Progress, SavePoint, State, Store,
 };
 use crate::stories;
 
@@ -127,7 +126,7 @@ pub async fn resume<'o>(
         moved_head: context.head.oid.clone().filter(|_| strategy.leaves_head()),
         commands: options.commands(),
         save_points: save_points(repo, change, &remains.refs).await?,
-        has_git_directory: is_directory(&repo.top.join(".git"))?,
+        dot_git: DotGit::of(&repo.top)?,
         ..Here::new(WorkTreePath::new(&repo.top), before)
     };
     let state = State::new(change.clone(), common, here);

@@ -18,13 +18,13 @@ use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
 use crate::engine::{Context, Loop, agent_of, judged, missing_agents, own_output, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Notices, What};
-use crate::fs::{is_directory, may_exist};
+use crate::fs::may_exist;
 use crate::git::RefInfo;
 use crate::git::worktree::{Count, Whose};
 use crate::names::{Change, Oid, typed};
 use crate::paths::{WorkTreePath, percent_decode, percent_encode, shown};
 use crate::protect::Site;
-use crate::state::{Before, Common, Here, Intent, ListNotes, Progress, StartPlan, State, Store};
+use crate::state::{Before, Common, DotGit, Here, Intent, ListNotes, Progress, StartPlan, State, Store};
 
 /// Begins a new loop. `refs` are all refs, if they are known. `before_gates` shows the loop before its first gate runs.
 ///
@@ -220,7 +220,7 @@ async fn compute(
         linked: options.linked.clone(),
         is_side: options.begun_for.is_of_side(),
         commands: options.commands(),
-        has_git_directory: is_directory(&repo.top.join(".git"))?,
+        dot_git: DotGit::of(&repo.top)?,
         ..Here::new(WorkTreePath::new(&repo.top), before)
     };
     let mut state = State::new(change.clone(), common, here);

@@ -137,6 +137,33 @@ fn edits_in_the_way_refuse_before_anything_and_others_stay() {
 }
 
 #[test]
+fn file_in_the_place_of_a_directory_refuses_before_anything() {
+    let sandbox = Sandbox::new();
+    let agent = sandbox.completing("mkdir -p dir; echo $RALPH_STORY >dir/file");
+    sandbox
+        .ralph(&["run", "--worktree", "--keep", "--", &agent])
+        .exits(0);
+    sandbox.write("dir", "of the user's\n");
+    sandbox
+        .ralph(&["land"])
+        .exits(7)
+        .says("has changes of yours in files that")
+        .says("\n  dir\n");
+    assert_eq!(sandbox.read("dir"), "of the user's\n");
+}
+
+#[test]
+fn change_that_cannot_land_stops_no_other() {
+    let sandbox = finished(&["one", "two"]);
+    sandbox.git(&["update-ref", "-d", "refs/heads/ralph/one"]);
+    sandbox
+        .ralph(&["land", "one", "two"])
+        .exits(7)
+        .says("one is left out: branch ralph/one no longer exists")
+        .says("two has landed on main");
+}
+
+#[test]
 fn changes_that_have_no_branch_to_merge_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.start();
