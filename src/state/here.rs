@@ -83,7 +83,7 @@ pub enum DotGit {
 }
 
 impl DotGit {
-    /// Looks at that of a work tree.
+    /// Reads what it is in a work tree.
     pub fn of(top: &Path) -> Result<Self, FileError> {
         let is_directory = is_directory(&top.join(".git"))?;
         Ok(if is_directory {

@@ -131,7 +131,7 @@ pub const ROWS: &[Row] = &[
         "deletes ignored files",
         &[
             Misdeed("clean_all"),
-            Limit("What git ignores is neither saved nor restored"),
+            Limit("git-ralph neither saves nor restores what git ignores"),
         ],
     ),
     (
