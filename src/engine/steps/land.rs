@@ -44,6 +44,15 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     let head = require_place(open).await?;
     let (branch, at) = (name_of(&head), head.oid.clone().unwrap_or_else(|| tip.clone()));
     let git = open.git().clone();
+    // What a landing that was killed has left is removed whatever becomes of this one.
+    Box::pin(remove_all(open)).await?;
+    let landing = open.change().ralph_ref("landing");
+    let left = git.oid_at(&landing).await?;
+    let left: Vec<Update> = left
+        .into_iter()
+        .map(|oid| Update::delete(landing.clone(), oid))
+        .collect();
+    open.update_refs(&left, "ralph: land").await?;
     let finished = open.change().ralph_ref("finished");
     if let Some(kept) = git.oid_at(&finished).await?
         && !git.is_ancestor(&kept, &tip).await?
@@ -76,10 +85,8 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     let message = message(open, &branch, squashes);
     let parents = if squashes { vec![&at] } else { vec![&at, &tip] };
     let commit = open.repo().commit_tree(&tree, &parents, &message).await?;
-    Box::pin(remove_all(open)).await?;
     tell_open_stories(open);
     // After a kill, a half-made work tree at a commit that nothing keeps would stay.
-    let landing = open.change().ralph_ref("landing");
     let keep = Update::set(landing.clone(), commit.clone());
     open.update_refs(&[keep], "ralph: land").await?;
     let judged = Box::pin(judge(open, &commit, gates)).await;

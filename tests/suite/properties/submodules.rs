@@ -338,7 +338,7 @@ fn a_gate_that_writes_into_a_submodule_fails_no_attempt() {
     sandbox
         .ralph(&["run", CHANGE, "--keep", "--", &agent])
         .exits(1)
-        .says("the gates left uncommitted changes in the submodule lib");
+        .says("after the gates, the submodule lib has uncommitted changes");
     assert_eq!(sandbox.attempts().len(), 1);
     assert_eq!(sandbox.verdict(), "complete");
 }

@@ -269,6 +269,29 @@ fn landing_that_was_killed_or_stopped_leaves_what_the_same_command_completes() {
 }
 
 #[test]
+fn landing_that_was_killed_leaves_nothing_if_the_user_merges_instead() {
+    let sandbox = finished(&["one"]);
+    let running = judging(&sandbox);
+    running.signal(Signal::SIGKILL);
+    running.wait_for_its_end();
+    sandbox.git(&[
+        "-c",
+        "user.name=U",
+        "-c",
+        "user.email=u@e",
+        "merge",
+        "-q",
+        "ralph/one",
+    ]);
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    sandbox
+        .ralph(&["land", "one"])
+        .exits(0)
+        .says("main has all of one");
+    require_nothing_left(&sandbox);
+}
+
+#[test]
 fn what_the_user_configures_while_gates_run_is_put_back_with_a_word_and_a_copy() {
     let sandbox = finished(&["one"]);
     let running = judging(&sandbox);

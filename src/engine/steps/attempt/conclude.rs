@@ -220,7 +220,7 @@ async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
         let path = shown(&unclean.path);
         open.tell(match unclean.unreadable {
             None => format!(
-                "the gates left uncommitted changes in the submodule {path}; remove them, or have them ignored"
+                "after the gates, the submodule {path} has uncommitted changes; remove them, or have them ignored"
             ),
             Some(_) => format!("since the gates git cannot read the submodule {path}"),
         });
