@@ -18,7 +18,7 @@ const COMPLETION: &str = "<promise>COMPLETE</promise>";
 const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐", "[~]", "[-]", "[/]"];
 
 /// The same for what has failed or is to come; they count at the end of a line and in a cell of a table, too.
-const CROSSES: &[char] = &['❌', '✗', '✘', '⏳', '🚧', '⬜', '🔲', '◻'];
+const CROSSES: &[char] = &['❌', '✗', '✘', '🔴', '⏳', '🚧', '⬜', '🔲', '◻'];
 
 /// What a cell of a table begins with where it is not done, besides.
 const WARNING: char = '⚠';
