@@ -11,7 +11,6 @@ use crate::events::Notices;
 use crate::fs::may_exist;
 use crate::git::{GitError, added_in, clear_operations};
 use crate::names::Oid;
-use crate::protect::KeptModes;
 use crate::refs::KeptRef;
 
 /// Name of the directory in the trash for what `abort` moves away.
@@ -149,13 +148,10 @@ async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Option<GitEr
     let now = open.read_work_tree().await?.tree;
     let site = open.site();
     let work = site.work_index();
-    let changes = open.git().diff_trees(&now, tree).await?;
-    let modes = KeptModes::read(site.repo, changes.iter().map(|(_, path)| path.as_slice()))?;
     // Git checks every file before it writes the first.
     let switched = site.repo.switch_work_tree(&work, &now, tree).await;
     if switched.is_ok() {
         site.after_switch([&now, tree]).await?;
-        modes.give(site.repo)?;
     }
     site.repo.discard_index(&work)?;
     if let Err(refused) = switched {
