@@ -6,23 +6,22 @@ use crate::git::Repo;
 use crate::names::Oid;
 use crate::refs::KeptRef;
 
-/// Selects the commits that are still there, and names the others; `None` if all are. One git process at most.
-pub(super) async fn still_there(
+/// Splits the commits that are to be kept into those that are still there and those that are gone, which it names. One git
+/// process at most.
+pub(super) async fn split_lost(
     repo: &Repo,
     notices: &impl Notices,
     wanted: &[KeptRef],
-) -> Result<Option<Vec<KeptRef>>, Error> {
+) -> Result<(Vec<KeptRef>, Vec<KeptRef>), Error> {
     let oids: Vec<&Oid> = wanted.iter().map(|kept| &kept.oid).collect();
-    let lost = repo.missing(&oids).await?;
-    if lost.is_empty() {
-        return Ok(None);
-    }
-    let (lost, there): (Vec<KeptRef>, _) = wanted.iter().cloned().partition(|kept| lost.contains(&kept.oid));
-    for KeptRef { name, oid } in lost {
+    let missing = repo.missing(&oids).await?;
+    let is_there = |kept: &KeptRef| !missing.contains(&kept.oid);
+    let (there, lost): (Vec<KeptRef>, Vec<KeptRef>) = wanted.iter().cloned().partition(is_there);
+    for KeptRef { name, oid } in &lost {
         notices.tell(format!(
             "{} cannot be kept as {name}: the commit is gone, as after git gc --prune=now while git-ralph works",
             oid.short()
         ));
     }
-    Ok(Some(there))
+    Ok((there, lost))
 }

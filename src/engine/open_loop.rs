@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::Context;
 use super::lifecycle_hooks::table::Hook;
-use super::lost_commits::still_there;
+use super::lost_commits::split_lost;
 use super::own_output;
 use super::position::{self, Position, View};
 use super::progress::Refusal;
@@ -421,10 +421,10 @@ impl<'o> Loop<'o> {
         let Err(error) = self.update_refs(&updates, why).await else {
             return Ok(found);
         };
-        let there = still_there(&self.context.repo, self, wanted)
-            .await?
-            .ok_or(error)?;
-        Box::pin(self.keep_refs(&there, why)).await
+        match split_lost(&self.context.repo, self, wanted).await? {
+            (_, lost) if lost.is_empty() => Err(error),
+            (there, _) => Box::pin(self.keep_refs(&there, why)).await,
+        }
     }
 
     /// Changes refs that keep the work of the loop.

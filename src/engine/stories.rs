@@ -264,11 +264,10 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
         // An attempt may write to the file at any time.
         let path = &open.state.source().path;
         let list = open.git().file_of(open.state.checkpoint(), path).await?;
-        let Some(list) = list else {
-            return Ok(listing_in_place(&open.state, &open.repo().top).await?);
+        let listing = match list {
+            Some(list) => remembering(&open.state, open.state.source().list_in(&list)?),
+            None => listing_in_place(&open.state, &open.repo().top).await?,
         };
-        let listing = open.state.source().list_in(&list)?;
-        let listing = remembering(&open.state, listing);
         note_open(&mut open.state, &listing)?;
         return Ok(listing);
     }

@@ -20,7 +20,9 @@ use crate::engine::{
     take_skips, was_taken_in,
 };
 use crate::error::Error;
+use crate::error::advice::Advise;
 use crate::events::{News, Observer, Silent, StoryBeside};
+use crate::exit::Exit;
 use crate::held::UnderWay;
 use crate::names::Change;
 use crate::processes::STORY;
@@ -289,13 +291,12 @@ impl<C: Command> Abreast<'_, C> {
                 remove_lost(open, name).await?;
                 return Ok(Settled::Free);
             }
-            Err(Error::Stopped(signal)) => return Err(Error::Stopped(signal)),
             // The other places are as good as before; what it has made is taken in when it can be opened.
-            Err(error) => {
+            Err(error) if !matches!(error.advice().exit, Exit::Busy | Exit::Signal(_)) => {
                 open.tell(format!("{name} is not used any more: {error}"));
                 return Ok(Settled::Left);
             }
-            Ok(side) => side,
+            side => side?,
         };
         let Some(side) = side else {
             return Ok(Settled::NotBegun);

@@ -145,7 +145,7 @@ choices! {
         Stash,
     }
 
-    /// Whether the processes of an attempt run in a box; git's words for true and false are valid too.
+    /// The box in which the processes of an attempt run; git's words for true and false are valid too.
     #[derive(PartialOrd, Ord, Deserialize)]
     BoxMode, "off, on, require or all" {
         /// They do not.

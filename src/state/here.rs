@@ -66,12 +66,12 @@ pub struct Here {
     /// True while attempts beside others may write to the list: only what was judged is done in it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub holds_list: bool,
-    /// What `.git` was when the loop began here.
+    /// The kind of `.git` when the loop began here.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dot_git: DotGit,
 }
 
-/// What `.git` is in a work tree.
+/// The kind of `.git` in a work tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DotGit {
@@ -83,7 +83,7 @@ pub enum DotGit {
 }
 
 impl DotGit {
-    /// Reads what it is in a work tree.
+    /// Reads that of a work tree.
     pub fn of(top: &Path) -> Result<Self, FileError> {
         let is_directory = is_directory(&top.join(".git"))?;
         Ok(if is_directory {

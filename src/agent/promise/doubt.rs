@@ -20,7 +20,7 @@ const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐", "[~]", "[-]", "[/]"];
 /// The same for what has failed or is to come; they count at the end of a line and in a cell of a table, too.
 const CROSSES: &[char] = &['❌', '✗', '✘', '🔴', '⏳', '🚧', '⬜', '🔲', '◻'];
 
-/// What a cell of a table begins with where it is not done, besides.
+/// The sign that begins an item, or a cell of a table, besides.
 const WARNING: char = '⚠';
 
 /// Words that are all of a cell of a table, or all that follows the colon of a line, where that is not done.

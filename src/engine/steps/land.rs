@@ -166,8 +166,10 @@ async fn kept_modes(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Vec<KeptMod
     let changes = open.git().diff_trees(from, to).await?;
     let paths = || changes.iter().map(|(_, path)| path.as_slice());
     let mut kept = Vec::new();
-    if let Some(own) = open.state.own_work_tree().filter(|own| may_exist(own)) {
-        let (repo, _) = discover(&own).await?;
+    if let Some(own) = open.state.own_work_tree()
+        && let Ok((repo, _)) = discover(&own).await
+        && repo.top == own
+    {
         kept.push(KeptModes::read(&repo, paths())?);
     }
     kept.push(KeptModes::read(open.repo(), paths())?);

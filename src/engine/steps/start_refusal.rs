@@ -111,7 +111,7 @@ pub enum StartRefusal {
     /// The work tree that an earlier loop of the change has left.
     #[error("the work tree of the last loop of '{change}' has changes, or a branch: {}", path.display())]
     WorkTreeInUse { change: String, path: PathBuf }
-        => "look at it, then: git worktree remove --force {path}", path;
+        => "to see what is in it: git -C {path} status --ignored; if you need nothing of it: git worktree remove --force {path}", path;
     /// A work tree that git-ralph began to make.
     #[error("the work tree that was made for '{change}' stays, because {why}: {}", path.display())]
     WorkTreeStays {

@@ -7,7 +7,7 @@ use super::index::{self, Index};
 use super::known::Known;
 use super::other_work_tree;
 use crate::engine::Loop;
-use crate::engine::lost_commits::still_there;
+use crate::engine::lost_commits::split_lost;
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::Position;
 use crate::error::Error;
@@ -87,6 +87,7 @@ impl Transition {
             Some(known) => known,
             None => open.read_user_refs().await?,
         };
+        let mut has_read_again = false;
         loop {
             let (mut updates, kept) = free_names(&self.kept, |name| refs.at(name));
             updates.extend_from_slice(&moves);
@@ -101,8 +102,8 @@ impl Transition {
                     return Ok(kept);
                 }
                 Err(error) => {
-                    if let Some(there) = still_there(open.repo(), open, &self.kept).await? {
-                        self.kept = there;
+                    if !has_read_again && let Some(kept) = read_lost_again(open, &self.kept).await? {
+                        (self.kept, has_read_again) = (kept, true);
                         continue;
                     }
                     refs = open.read_user_refs().await?;
@@ -114,6 +115,21 @@ impl Transition {
             }
         }
     }
+}
+
+/// Reads the work tree, which no phase has changed yet, in the place of commits that are gone. Returns what is to be kept then;
+/// `None` if none is gone. One scan, if one is.
+async fn read_lost_again(open: &Loop<'_>, kept: &[KeptRef]) -> Result<Option<Vec<KeptRef>>, Error> {
+    let (there, lost) = split_lost(open.repo(), open, kept).await?;
+    let Some(first) = lost.into_iter().next() else {
+        return Ok(None);
+    };
+    let tree = open.read_work_tree().await?.tree;
+    let message = "ralph: read again, as its commit was gone";
+    let oid = open.commit_on_checkpoint(&tree, message).await?;
+    open.tell(format!("the work tree as it is now is kept as {}", first.name));
+    let again = KeptRef::new(first.name, oid);
+    Ok(Some([vec![again], there].concat()))
 }
 
 fn tell_other_names(open: &Loop<'_>, wanted: &[KeptRef], kept: &[KeptRef]) {

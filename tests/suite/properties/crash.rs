@@ -330,14 +330,15 @@ fn status_waits_for_no_git_of_the_user_and_postpones_the_attempt() {
 }
 
 #[test]
-fn attempt_whose_commit_is_pruned_before_a_ref_keeps_it_is_undone() {
+fn attempt_whose_commit_is_pruned_before_a_ref_keeps_it_is_read_again() {
     let sandbox = Sandbox::dirty();
     sandbox.start();
     let script = format!(
         "case \" $* \" in *' update-ref '*) in=$(mktemp); cat >$in
-         ! grep -aq refs/ralph/add-login/attempts/ $in || '{0}' prune --expire=now
+         ! grep -aq refs/ralph/add-login/attempts/ $in || [ -e '{1}' ] || {{ touch '{1}'; '{0}' prune --expire=now; }}
          '{0}' \"$@\" <$in; code=$?; rm $in; exit $code ;; esac\nexec '{0}' \"$@\"",
-        git().display()
+        git().display(),
+        sandbox.notes.join("pruned").display()
     );
     sandbox.install("git", &script);
     let agent = sandbox.failing("echo x >x; rm README.md");
@@ -346,6 +347,13 @@ fn attempt_whose_commit_is_pruned_before_a_ref_keeps_it_is_undone() {
     assert!(output.stderr.contains(named), "{}", output.stderr);
     fs::remove_file(sandbox.outside("programs/git")).unwrap();
     sandbox.is_at_checkpoint();
+    let kept = "refs/ralph/add-login/attempts/1/1";
+    assert_eq!(sandbox.git(&["show", &format!("{kept}:x")]), "x");
+    assert!(
+        !sandbox
+            .git(&["ls-tree", "--name-only", kept])
+            .contains("README.md")
+    );
     sandbox.ralph(&["abort"]).exits(0);
 }
 
