@@ -83,6 +83,8 @@ fn kinds_of_doubt_are_known_in_ten_languages() {
         "41 green, 3 are red.",
         "It is a skeleton.",
         "I could only type-check it.",
+        "44 bestanden, 10 übersprungen.",
+        "However, nothing of it was verified.",
     ] {
         assert!(doubt(&said(text), true).is_some(), "{text}");
     }
