@@ -198,6 +198,26 @@ fn side_that_is_killed_costs_no_retry() {
 }
 
 #[test]
+fn side_that_cannot_be_opened_stops_no_other() {
+    let sandbox = Sandbox::with_free_stories(3);
+    // The first attempt at story 2 damages its side, and kills the process that could repair it.
+    let agent = sandbox.agent(
+        "echo x >work$RALPH_STORY
+         if test $RALPH_STORY = 2 && ! test -e \"$notes/killed\"; then
+            touch \"$notes/killed\"
+            dir=$(git rev-parse --git-dir); rm $dir/HEAD; mkdir $dir/HEAD
+            kill -9 $(ps -o ppid= -p $PPID); sleep 60
+         fi; complete",
+    );
+    let run = ["run", "todo", "--stories=TODO.md", "--jobs=2", "--", &agent];
+    sandbox
+        .ralph(&run)
+        .exits(0)
+        .says("is not used any more: ")
+        .says("3 of 3 stories are complete");
+}
+
+#[test]
 fn each_checkpoint_is_on_the_remote_and_sides_are_not() {
     let sandbox = Sandbox::with_free_stories(3);
     let remote = sandbox.top.with_extension("remote");
