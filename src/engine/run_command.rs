@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -156,6 +156,12 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
 /// Returns an environment variable.
 pub(super) fn variable(name: &str, value: &str) -> (OsString, OsString) {
     (OsString::from(name), OsString::from(value))
+}
+
+/// Returns the variables of a command that prepares a work tree; `from` is the one in which the user typed the command.
+pub(super) fn of_work_trees(prepared: &Path, from: &Path) -> [(OsString, OsString); 2] {
+    [("RALPH_WORKTREE", prepared), ("RALPH_MAIN_WORKTREE", from)]
+        .map(|(name, top)| (name.into(), top.as_os_str().to_owned()))
 }
 
 /// Returns the mark by which the processes of an attempt that begins now are found.

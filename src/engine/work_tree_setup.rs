@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::output_tail::OutputTail;
-use super::run_command::{CommandListener, failure_of, met_a_lock, run_name, variable};
+use super::run_command::{CommandListener, failure_of, met_a_lock, of_work_trees, run_name, variable};
 use super::work_tree_place::OwnTree;
 use crate::agent::job::Job;
 use crate::agent::orphans::Orphaned;
@@ -69,16 +69,16 @@ async fn run(own: OwnTree<'_>, command: &str, top: &Path) -> Result<(), Error> {
     door.write_private(&dir.join(RUN), &run)?;
     let path = door.path(&dir.join(LOG));
     let log = door.begin_file(&path)?;
-    let work_tree = |name: &str, top: &Path| (OsString::from(name), top.as_os_str().to_owned());
     let job = Job {
         argv: ["sh", "-c", command].map(OsString::from).into(),
         dir: top.to_owned(),
-        env: vec![
+        env: [
             variable("RALPH_CHANGE", own.change.as_str()),
             variable(slot::SLOT, &slot::number()),
-            work_tree("RALPH_WORKTREE", top),
-            work_tree("RALPH_MAIN_WORKTREE", &context.repo.top),
-        ],
+        ]
+        .into_iter()
+        .chain(of_work_trees(top, &context.repo.top))
+        .collect(),
         env_remove: REPOSITORY_VARIABLES
             .iter()
             .copied()

@@ -84,7 +84,9 @@ pub async fn wrong_values(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
 async fn pathspecs(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
     let mut found = Vec::new();
     let [tests, scripts] = settings.tests.all_pathspecs();
-    for (key, pathspecs) in [tests, scripts, ("ralph.worktreeCopy", &settings.worktree_copy)] {
+    let copied = ("ralph.worktreeCopy", settings.worktree_copy.as_slice());
+    let inputs = ("ralph.setupInputs", settings.setup_inputs.as_slice());
+    for (key, pathspecs) in [tests, scripts, copied, inputs] {
         let (git, is_copied) = (&repo.git, key == "ralph.worktreeCopy");
         if let Ok(Some(words)) = git.refused_pathspecs(pathspecs).await {
             found.push(wrong(key, &format!("git cannot read it as pathspecs: {words}")));

@@ -208,7 +208,9 @@ settings! {
         "ralph.worktreeCopy" => worktree_copy: Vec<String> = Vec::new();
             "none", "a path or git pathspec from the top directory: ignored files that such a new work tree gets, copied from the one in which the command is typed; may have several values";
         "ralph.worktreeSetup" => worktree_setup: Option<String> = None, is Command;
-            "none", "shell command that prepares such a new work tree, before the loop begins there";
+            "none", "shell command that prepares such a new work tree, before the loop begins there; with --jobs, also the loop's work tree, before gates on work that changes one of ralph.setupInputs";
+        "ralph.setupInputs" => setup_inputs: Vec<String> = Vec::new();
+            "lock files and manifests of known package managers", "a git pathspec from the top directory: files on which that command depends; may have several values";
         "ralph.finish" => finish: FinishChoice = FinishChoice::Ask;
             "ask", "what git ralph run does when the loop is complete: ask, cleanup or keep";
         "ralph.keepAttempts" => keep_attempts: Option<SignedDuration> = Some(SignedDuration::from_hours(90 * 24)), by days, is Time;
@@ -278,6 +280,9 @@ pub struct Former {
     pub view: bool,
 }
 
+/// The names of files on which a preparation may depend, where `ralph.setupInputs` is not set.
+const SETUP_INPUTS: &str = include_str!("setup_inputs.txt");
+
 /// The most rounds that continue an attempt, where `ralph.continue` is not set.
 const CONTINUATIONS: u32 = 4;
 
@@ -285,6 +290,15 @@ impl Settings {
     /// Returns the most rounds that continue an attempt.
     pub fn most_continuations(&self) -> u32 {
         self.continuations.unwrap_or(CONTINUATIONS)
+    }
+
+    /// Returns the pathspecs of the files on which the preparation of a work tree depends.
+    pub fn all_setup_inputs(&self) -> Vec<String> {
+        if !self.setup_inputs.is_empty() {
+            return self.setup_inputs.clone();
+        }
+        let names = SETUP_INPUTS.lines();
+        names.map(|name| format!(":(top,glob)**/{name}")).collect()
     }
 
     /// Returns the time limit of a round in words, if there is one and an attempt can have several rounds: those that continue it,

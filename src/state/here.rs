@@ -69,6 +69,22 @@ pub struct Here {
     /// The kind of `.git` when the loop began here.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dot_git: DotGit,
+    /// The tree for which the work tree is prepared.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub prepared: RefCell<Prepared>,
+}
+
+/// The tree for which a command of the user's has prepared the work tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prepared {
+    /// That of the last checkpoint: no work of another work tree was judged here.
+    #[default]
+    AtBegin,
+    /// It is not known: the command failed, or its end was not seen.
+    Unknown,
+    /// This one.
+    For(Oid),
 }
 
 /// The kind of `.git` in a work tree.
@@ -120,6 +136,7 @@ impl Here {
             is_unreviewed: false,
             holds_list: false,
             dot_git: DotGit::Other,
+            prepared: RefCell::default(),
         }
     }
 }

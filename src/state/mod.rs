@@ -39,7 +39,7 @@ pub use awaiting_choice::AwaitingChoice;
 pub use common::{Common, Stood};
 pub use error::StateError;
 pub use held_tests::HeldTests;
-pub use here::{Before, DotGit, Here};
+pub use here::{Before, DotGit, Here, Prepared};
 pub use intent::{
     AdoptPlan, CheckpointPlan, Effect, EndPlan, EndStep, Intent, IntoPlan, RedoPlan, RestorePlan, RevertPlan,
     SavePlan, SavePoint, StartPlan, Undone,

@@ -17,6 +17,8 @@ pub(crate) struct Begun {
     /// The list when it began.
     pub before: Listing,
     pub settings: Settings,
+    /// The side in which its agent ran, if it did so beside others.
+    pub slot: Option<u16>,
     pub number: u32,
     pub since: Timestamp,
     pub log: File,

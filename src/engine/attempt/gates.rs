@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::agent_run::job;
 use super::begun::Begun;
+use super::preparation;
 use super::verdict::Judgement;
 use crate::agent::job::Job;
 use crate::agent::process::ProcessError;
@@ -80,7 +81,7 @@ pub(super) async fn run_round(
     let mut job = job(open, begun, guard);
     job.walls = confined.walls;
     job.env.extend(judged(open, round.tree));
-    let passed = run_all(open, begun, &job, round.held).await;
+    let passed = run_all(open, begun, &job, round).await;
     watch::end(open, watch).await?;
     passed
 }
@@ -89,12 +90,16 @@ async fn run_all(
     open: &Loop<'_>,
     begun: &Begun,
     job: &Job,
-    held: bool,
+    Round { tree, held }: Round<'_>,
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
     let settings = &begun.settings;
     // A failure of the second run accuses the attempt of its tests: one that comes and goes does not.
     let retries = settings.former.verify_retries.max(u32::from(held));
     let mut passed = Vec::new();
+    let unprepared = match preparation::repeat(open, begun, job, tree).await? {
+        Ok(unprepared) => unprepared,
+        Err(judgement) => return Ok(Err(judgement)),
+    };
     for gate in &settings.verify {
         let about = About {
             story: &begun.story.id,
@@ -121,7 +126,10 @@ async fn run_all(
             }
             Passed::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
             Passed::No(failure) => {
-                let what = format!("the gate `{gate}` failed ({})", failure.why);
+                let mut what = format!("the gate `{gate}` failed ({})", failure.why);
+                if let Some(why) = &unprepared {
+                    what = format!("{what}; before it, {why}");
+                }
                 let reason = failed(&what, &failure.tail);
                 return Ok(Err(if failure.is_faultless {
                     Judgement::broken(&reason)

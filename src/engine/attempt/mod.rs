@@ -5,6 +5,7 @@
 //!   has come to.
 //! - `agent_run` makes the agent's job, and `agent_process` runs it and listens to it, without the loop.
 //! - `verdict` judges its report, and `rounds` decides whether another round of it follows (both pure).
+//! - `preparation` prepares the work tree again for work that was made in another one.
 //! - `proof` asks the `gates`, and `held` asks them again with tests as they were.
 //! - `unpromised` lets gates judge an attempt without a promise.
 //! - `review` asks another agent for its verdict about work whose gates passed.
@@ -20,6 +21,7 @@ pub(crate) mod gates;
 pub(crate) mod held;
 pub(crate) mod learnings;
 pub(crate) mod outcome;
+mod preparation;
 pub(crate) mod prompting;
 pub(crate) mod proof;
 pub(crate) mod refusal;

@@ -47,6 +47,7 @@ mod run_stories_kept;
 mod run_stories_limits;
 mod run_stories_meet;
 mod run_stories_planted;
+mod run_stories_prepared;
 mod settings_found;
 mod skip;
 mod start;

@@ -151,6 +151,7 @@ pub(crate) fn begin_at(
         story,
         before,
         settings: settings.clone(),
+        slot,
         number,
         since,
         log,

@@ -1,0 +1,78 @@
+//! Prepares the loop's work tree again (`ralph.worktreeSetup`) for gates on work that was made in another work tree: what its agent
+//! installed is only there.
+
+use std::ffi::OsString;
+
+use super::begun::Begun;
+use super::verdict::Judgement;
+use crate::agent::job::Job;
+use crate::agent::process::ProcessError;
+use crate::engine::Loop;
+use crate::engine::run_command::{Passed, of_work_trees, run_gate_command};
+use crate::error::Error;
+use crate::events::News;
+use crate::names::Oid;
+use crate::settings::to_std;
+use crate::state::Prepared;
+
+/// Runs the command with the job of a gate, if `tree` has other inputs than the tree for which it last ran. Returns why it failed,
+/// in words; no verdict rests on that: gates run after it.
+pub(super) async fn repeat(
+    open: &Loop<'_>,
+    begun: &Begun,
+    job: &Job,
+    tree: &Oid,
+) -> Result<Result<Option<String>, Judgement>, Error> {
+    let settings = &begun.settings;
+    let Some(command) = settings.worktree_setup.as_ref().filter(|_| begun.slot.is_some()) else {
+        return Ok(Ok(None));
+    };
+    if !has_other_inputs(open, begun, tree).await {
+        return Ok(Ok(None));
+    }
+    // If this process dies, nothing is known of what the command has made.
+    note(open, Prepared::Unknown)?;
+    let doing = format!("preparing the work tree again: {command}");
+    open.context.observer.hear(News::Doing(&doing));
+    let linked = open.state.here.linked.as_ref();
+    let main = linked.map_or(open.state.work_tree(), |linked| linked.from.as_path());
+    let mut job = Job {
+        argv: ["sh", "-c", command].map(OsString::from).into(),
+        timeout: settings.verify_timeout.map(to_std),
+        idle_timeout: settings.idle_timeout.map(to_std),
+        ..job.clone()
+    };
+    job.env.extend(of_work_trees(&open.repo().top, main));
+    let log = begun.log.try_clone().map_err(ProcessError::Log)?;
+    match run_gate_command(open, job, &log, open.context.stop.clone()).await? {
+        Passed::Yes => {
+            note(open, Prepared::For(tree.clone()))?;
+            Ok(Ok(None))
+        }
+        Passed::Interrupted(signal) => Ok(Err(Judgement::interrupted(signal))),
+        Passed::No(failure) => {
+            let why = format!("the preparation `{command}` failed ({})", failure.why);
+            open.tell(format!("{why}; the gates run without it"));
+            Ok(Ok(Some(why)))
+        }
+    }
+}
+
+/// Returns whether the files on which the preparation depends are others in `tree` than where it last ran.
+async fn has_other_inputs(open: &Loop<'_>, begun: &Begun, tree: &Oid) -> bool {
+    let prepared = open.state.here.prepared.borrow().clone();
+    let before = match &prepared {
+        Prepared::AtBegin => open.state.checkpoint_tree(),
+        Prepared::For(tree) => tree,
+        Prepared::Unknown => return true,
+    };
+    let inputs = begun.settings.all_setup_inputs();
+    // Git may have removed that tree meanwhile.
+    let changes = open.git().changes_among(before, tree, &inputs).await;
+    changes.map_or(true, |changes| !changes.is_empty())
+}
+
+fn note(open: &Loop<'_>, prepared: Prepared) -> Result<(), Error> {
+    open.state.here.prepared.replace(prepared);
+    open.save()
+}
