@@ -128,6 +128,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             duration: _,
             output,
             held: _,
+            slot: _,
         }) => {
             *command = program_of(command).to_owned();
             *reason = text.of_some(reason.as_ref());
@@ -196,6 +197,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             oid: _,
             kept: _,
             changed: _,
+            slot: _,
         }
         | What::RefMoved(RefMoved {
             story: _,
@@ -209,6 +211,7 @@ fn what(mut what: What, text: &PublicText) -> Option<What> {
             story: _,
             attempt: _,
             oid: _,
+            slot: _,
         }
         | What::StoryProgress {
             done: _,

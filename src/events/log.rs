@@ -212,7 +212,9 @@ impl History {
                     last.told.clone_from(reason);
                 }
             }
-            What::Checkpoint { story, attempt, oid } => {
+            What::Checkpoint {
+                story, attempt, oid, ..
+            } => {
                 let before = self.checkpoint.replace(oid.clone());
                 if let Some((story, attempt)) = story.as_deref().zip(*attempt) {
                     let entry = self.entry(story, attempt);

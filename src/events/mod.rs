@@ -170,6 +170,9 @@ pub enum What {
         attempt: Option<u32>,
         /// The commit.
         oid: Oid,
+        /// The slot in which the attempt was made beside others; absent otherwise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot: Option<u16>,
     },
     /// The work tree was restored to the checkpoint.
     Reverted {
@@ -184,6 +187,9 @@ pub enum What {
         kept: Option<String>,
         /// False when nothing was there to undo.
         changed: bool,
+        /// The slot in which the attempt was made beside others; absent otherwise.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        slot: Option<u16>,
     },
     /// The user had completed stories undone: the loop is at an earlier checkpoint.
     Redone {

@@ -58,6 +58,9 @@ pub struct GateEnded {
     /// attempt.
     #[serde(default)]
     pub held: bool,
+    /// The slot in which the attempt was made beside others; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u16>,
 }
 
 /// The answer of a reviewer.

@@ -89,6 +89,7 @@ fn what() -> impl Strategy<Value = What> {
                duration,
                output: None,
                held: number % 2 == 0,
+               slot: None,
            })),
            3 => (story(), number(), prop::option::of(any::<bool>()), reason(), 0.0..100.0_f64).prop_map(
                |(story, attempt, accepted, words, duration)| What::Review(ReviewEnded {
@@ -106,6 +107,7 @@ fn what() -> impl Strategy<Value = What> {
                story,
                attempt: Some(number),
                oid: oid(digit),
+               slot: None,
            }),
            4 => (story(), number(), 0_u8..16).prop_map(|(story, number, digit)| What::Reverted {
                kept: Some(format!("refs/ralph/c/attempts/x/{number}")),
@@ -113,6 +115,7 @@ fn what() -> impl Strategy<Value = What> {
                attempt: Some(number),
                oid: oid(digit),
                changed: true,
+               slot: None,
            }),
            2 => (0_u64..1000, -1000_i64..1000).prop_map(|(seconds, until)| What::Waiting {
                reason: HOSTILE.to_owned(),

@@ -15,6 +15,8 @@ pub struct Running {
     /// True if the user or a driver reports on the story: the work is theirs, and no agent runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_hand: bool,
+    /// The side in which it was made, if it was made beside others.
+    pub side: Option<u16>,
     /// The agent's process, once it is started; also its session.
     pub pid: Option<i32>,
     /// That process's start time, so that another process with the same number is not mistaken for it.

@@ -62,6 +62,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             story,
             attempt,
             changed: true,
+            ..
         } => {
             let back = format!("  back at checkpoint {}", oid.short());
             match kept {

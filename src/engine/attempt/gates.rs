@@ -105,6 +105,7 @@ async fn run_all(
             story: &begun.story.id,
             attempt: begun.number,
             held,
+            slot: begun.slot,
         };
         let since = Instant::now();
         let mut failures = 0;
@@ -149,6 +150,7 @@ pub(crate) struct About<'a> {
     attempt: u32,
     /// True in the run with the tests as they were.
     held: bool,
+    slot: Option<u16>,
 }
 
 /// Returns the variables by which a gate finds what is judged: the commit of the last checkpoint, and the tree of the work
@@ -215,6 +217,7 @@ pub(crate) async fn run_gate(
         duration: since.elapsed().as_secs_f64(),
         output: printed(&log, from),
         held: about.is_some_and(|about| about.held),
+        slot: about.and_then(|about| about.slot),
     }));
     Ok(passed)
 }

@@ -64,6 +64,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
     open.state.common.checkpoint = plan.commit.clone();
     open.state.common.checkpoint_tree = plan.tree;
     open.state.here.noted = None;
+    let mut slot = None;
     if let Some(story) = &plan.story {
         open.state.here.save_points = stash::drop_of(open, Some(story)).await?;
         shared_stash::put_back(open, stash).await?;
@@ -95,6 +96,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
         // A backup left behind would overwrite the list of this checkpoint.
         open.site().forget_attempt()?;
         judged::forget(open).await?;
+        slot = open.state.running().and_then(|running| running.side);
         open.state.end_running();
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         let done = open.state.common.progress.completed.last_mut();
@@ -114,6 +116,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
         story: plan.story,
         attempt: plan.attempt,
         oid: plan.commit,
+        slot,
     })
 }
 
@@ -148,6 +151,7 @@ async fn fail(
     shared_stash::put_back(open, stash).await?;
     stash::keep_listed(open).await?;
     judged::forget(open).await?;
+    let slot = open.state.running().and_then(|running| running.side);
     open.state.end_running();
     let outlook = match plan.verdict {
         Some(verdict) => {
@@ -163,6 +167,7 @@ async fn fail(
         oid: open.state.checkpoint().clone(),
         kept: left.kept.first().map(|kept| kept.name.clone()),
         changed: left.changed || plan.beside,
+        slot,
     }];
     if outlook == Outlook::RetriesSpent {
         events.extend(retries_spent(open, plan.story));

@@ -44,6 +44,7 @@ fn gate(story: &str, attempt: u32) -> What {
         duration: 0.7,
         output: None,
         held: false,
+        slot: None,
     })
 }
 
@@ -90,6 +91,7 @@ fn what() -> impl Strategy<Value = What> {
             story: Some(story),
             attempt: Some(attempt),
             oid: oid(),
+            slot: None,
         },
     })
 }

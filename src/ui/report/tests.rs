@@ -123,6 +123,7 @@ fn gate_is_green_if_a_checkpoint_rests_on_its_last_run() {
                 duration: 0.001,
                 output: None,
                 held: false,
+                slot: None,
             }),
         )
     };

@@ -72,6 +72,15 @@ fn stories_that_do_not_need_each_other_are_attempted_at_once() {
         .iter()
         .map(|one| one["slot"].as_u64().unwrap());
     assert_eq!(slots.collect::<std::collections::BTreeSet<_>>(), [1, 2].into());
+    let events = sandbox.read(".git/ralph/todo/events.jsonl");
+    let of_checkpoints = events
+        .lines()
+        .filter(|line| line.contains("\"event\":\"checkpoint\""));
+    assert!(
+        of_checkpoints.clone().all(|line| line.contains("\"slot\":")),
+        "{events}"
+    );
+    assert_eq!(of_checkpoints.count(), 4);
     let mut made = checkpoints(&sandbox);
     made.sort();
     assert_eq!(
@@ -380,4 +389,19 @@ fn line_of_what_runs_stays_below_what_the_others_print() {
         "{line:?}"
     );
     assert!(shown.contains("running: 1 0s"), "{shown:?}");
+}
+
+#[test]
+fn run_without_an_agent_begins_nothing() {
+    let sandbox = Sandbox::with_free_stories(2);
+    sandbox.ralph(&["start", "todo", "--stories=TODO.md"]).exits(0);
+    for (agent, words) in [
+        (&[] as &[&str], "error: no agent is configured"),
+        (&["--", "/no/such/agent"], "/no/such/agent"),
+    ] {
+        let run = [&["run", "todo", "--jobs=2", "--keep"], agent].concat();
+        let output = sandbox.ralph(&run).exits(1).says(words);
+        assert!(!output.stderr.contains(" begins in "), "{}", output.stderr);
+    }
+    require_no_side(&sandbox);
 }

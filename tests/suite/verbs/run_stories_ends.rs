@@ -166,6 +166,9 @@ fn end_of_a_loop_keeps_what_sides_have_and_leaves_no_side() {
             );
         }
         assert_eq!(sandbox.git(&["status", "--porcelain"]), "", "{end:?}");
+        assert_eq!(verdicts(&sandbox), ["1 interrupted", "2 interrupted"], "{end:?}");
+        let shown = sandbox.ralph(&["diff", "todo", "1@1"]).exits(0);
+        assert!(shown.stdout.contains("half of 1"), "{end:?}: {}", shown.stdout);
     }
 }
 

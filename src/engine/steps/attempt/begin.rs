@@ -122,6 +122,7 @@ pub(crate) fn begin_at(
         run: run.clone(),
         since,
         by_hand: step == Step::Manual,
+        side: slot,
         ..Running::default()
     });
     // What the user says is only recorded together with its effect; a crash before that must be noticed all the same.

@@ -8,7 +8,7 @@ use crate::engine::numbers::log_of;
 use crate::engine::{Context, Loop, attempt::learnings, open};
 use crate::error::Error;
 use crate::events::log::{LogEntry, read_events};
-use crate::events::{Attempt, Observer, What};
+use crate::events::{Attempt, AttemptStarted, Observer, What};
 use crate::git::oid_of;
 use crate::names::{Change, Oid};
 use crate::refs::KeptRef;
@@ -40,8 +40,8 @@ pub struct Made {
     pub reason: (Option<String>, Option<String>),
     /// The reason why its step ended before its time, as that is noted.
     pub stopped: Option<String>,
-    /// The agent's name for people.
-    pub agent: Option<String>,
+    /// The beginning of the attempt, as the side has noted it.
+    pub begun: Option<AttemptStarted>,
     /// The log with its output.
     pub log: PathBuf,
     /// The notes for later stories, with those that were there when it began.
@@ -150,7 +150,7 @@ async fn of_attempt(
         notices,
         reason: (None, attempt.reason.clone()),
         stopped: None,
-        agent: ended.begun.and_then(|(_, begun)| begun.agent),
+        begun: ended.begun.map(|(_, begun)| begun),
         log: log_of(side, &attempt.story, attempt.attempt),
         learned: Vec::new(),
         shown: shown.map(|message| message.file.clone()).collect(),

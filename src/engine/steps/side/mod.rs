@@ -4,12 +4,14 @@
 //! - `ready` finds the next story that may begin. `begin` starts a side, with what the loop knows of its story.
 //! - `made` reads what a side has made, and `remove` removes it once that is taken in.
 //! - `take_in` makes it an attempt of the loop: merged with the last checkpoint, and judged there as a whole.
+//! - `keep` keeps what is not judged any more.
 //! - `list` holds the loop's list meanwhile, and `shared` what all attempts share.
 //! - `notices` repeats what a side has said.
 //! - `merge` merges the trees, and `blame` decides whose fault it is if gates fail on the merged one.
 
 mod begin;
 mod blame;
+mod keep;
 mod list;
 mod made;
 mod merge;

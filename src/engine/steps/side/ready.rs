@@ -5,7 +5,7 @@ use std::path::Path;
 use super::list::put_list_back;
 use crate::engine::attempt::verdict::Judgement;
 use crate::engine::steps::attempt::limits::limit_reached;
-use crate::engine::steps::attempt::{AttemptOptions, prepare, put_branch_back};
+use crate::engine::steps::attempt::{AttemptOptions, agent_of_attempt, prepare, put_branch_back};
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::steps::skip::take_skips;
 use crate::engine::story_refusal::StoryRefusal;
@@ -59,11 +59,12 @@ pub async fn may_begin(
     if let Some(limit) = limit_reached(open, settings, options.started)? {
         return Ok(Beginning::Limited(limit));
     }
-    if let Some(found) = listing.find(&story)
-        && let Err(refusal) = list_growth::refuse(&mut open.state, &listing, found)
-    {
-        open.save()?;
-        return Err(refusal.into());
+    if let Some(found) = listing.find(&story) {
+        agent_of_attempt(open, found, options)?;
+        if let Err(refusal) = list_growth::refuse(&mut open.state, &listing, found) {
+            open.save()?;
+            return Err(refusal.into());
+        }
     }
     put_branch_back(open).await?;
     commit_manual_edits(open, &story).await?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::take_in::keep;
+use super::keep::keep;
 use super::{Made, made_by, open_side, was_taken_in};
 use crate::engine::own_work_tree::clear_half_made_sides;
 use crate::engine::work_tree_place::{configured, is_free};

@@ -1,11 +1,11 @@
 //! Takes in what a side has made: an attempt of the loop, whose agent has ended.
 
 use std::collections::HashSet;
-use std::io;
 
 use jiff::SignedDuration;
 
 use super::Made;
+use super::keep::{copy_log, keep};
 use super::list::put_list_back;
 use super::merge::merged;
 use super::notices::repeat_notices;
@@ -28,9 +28,9 @@ use crate::engine::transition::place;
 use crate::engine::{Loop, list_growth, numbers, unmarked_stories};
 use crate::error::Error;
 use crate::events::Basis;
-use crate::fs::{Links, open_regular, read_regular};
+use crate::fs::{Links, read_regular};
 use crate::git::{StagedEntry, added_in};
-use crate::names::{Oid, typed};
+use crate::names::Oid;
 use crate::paths::{first_few, shown};
 use crate::refs::KeptRef;
 use crate::signal::SKIPPED;
@@ -144,10 +144,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     let is_new = |line: &&String| !line.is_empty() && !known.contains(*line);
     let learned: Vec<String> = made.learned.iter().filter(is_new).cloned().collect();
     learnings::learn(open, &id, begun.number, &learned);
-    let copied = open_regular(&made.log, Links::Refused);
-    if let Err(error) = copied.and_then(|mut log| io::copy(&mut log, &mut begun.log)) {
-        open.tell(format!("cannot write the log of the attempt: {error}"));
-    }
+    copy_log(open, &made, &mut begun.log);
     after_agent(open, &mut begun, true).await?;
     if let Some(tree) = tree
         && let Some(judgement) = put_in_place(open, &tree, &beside).await?
@@ -400,7 +397,7 @@ fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
             output_tokens: attempt.output_tokens,
             ..decoder.finish()
         }),
-        agent: made.agent.clone(),
+        agent: made.begun.as_ref().and_then(|begun| begun.agent.clone()),
         tail: tail.text(),
         output: attempt.output,
         rounds,
@@ -419,24 +416,4 @@ fn published_since(open: &Loop<'_>, made: &Made) -> String {
         return String::new();
     }
     format!(" (complete since: {})", new.join(", "))
-}
-
-/// Keeps the work of an attempt that is not judged any more, and says why.
-pub(super) async fn keep(open: &Loop<'_>, made: &Made, why: &str) -> Result<(), Error> {
-    let id = &made.attempt.story;
-    let words = format!("the attempt at story {id} is not judged, because {why}");
-    let Some(commit) = made.commit.clone() else {
-        open.tell(words);
-        return Ok(());
-    };
-    let name = open.change().attempt_ref(id, numbers::next_number(open, id)?);
-    let kept = open
-        .keep_refs(
-            &[KeptRef::new(name, commit)],
-            "ralph: an attempt that is not judged",
-        )
-        .await?;
-    let names: Vec<_> = kept.iter().map(|kept| typed(&kept.name)).collect();
-    open.tell(format!("{words}; its work is kept: git log {}", names.join(" ")));
-    Ok(())
 }

@@ -1,0 +1,78 @@
+//! Keeps what a side has made that is not judged any more.
+
+use std::fs::File;
+use std::io;
+
+use super::Made;
+use crate::engine::{Loop, numbers};
+use crate::error::Error;
+use crate::events::{Attempt, AttemptStarted, What};
+use crate::fs::{Links, file_error, open_regular};
+use crate::refs::KeptRef;
+use crate::state::Verdict;
+
+/// Keeps the work of an attempt that is not judged any more, and says why. The log has the attempt; it does not count.
+pub(super) async fn keep(open: &Loop<'_>, made: &Made, why: &str) -> Result<(), Error> {
+    let story = &made.attempt.story;
+    let number = numbers::next_number(open, story)?;
+    let name = open.change().attempt_ref(story, number);
+    let wanted: Vec<KeptRef> = made
+        .commit
+        .iter()
+        .map(|commit| KeptRef::new(name.clone(), commit.clone()))
+        .collect();
+    let kept = open
+        .keep_refs(&wanted, "ralph: an attempt that is not judged")
+        .await?;
+    let path = numbers::log_of(open, story, number);
+    let mut log = open
+        .store
+        .door()
+        .make_file(&path, 0o600)
+        .map_err(|error| file_error("make", &path, error))?;
+    copy_log(open, made, &mut log);
+    open.tell(format!(
+        "the attempt at story {story} is not judged, because {why}"
+    ));
+    if let Some(begun) = made.begun.clone() {
+        open.emit(What::AttemptStarted(AttemptStarted {
+            attempt: number,
+            log: path
+                .file_name()
+                .map(|name| format!("attempts/{}", name.to_string_lossy())),
+            slot: Some(made.slot),
+            ..begun
+        }));
+    }
+    let reason = format!("not judged, because {why}");
+    let ended = match made.attempt.verdict {
+        Verdict::Complete => (Verdict::Interrupted, Some(reason)),
+        verdict => (verdict, made.attempt.reason.clone().or(Some(reason))),
+    };
+    open.emit(What::AttemptEnded(Box::new(Attempt {
+        attempt: number,
+        verdict: ended.0,
+        reason: ended.1,
+        rests_on: Vec::new(),
+        slot: Some(made.slot),
+        base: Some(made.base.clone()),
+        ..made.attempt.clone()
+    })));
+    open.emit(What::Reverted {
+        story: Some(story.clone()),
+        attempt: Some(number),
+        oid: open.state.checkpoint().clone(),
+        changed: !kept.is_empty(),
+        kept: kept.into_iter().next().map(|kept| kept.name),
+        slot: Some(made.slot),
+    });
+    Ok(())
+}
+
+/// Copies what an attempt has printed to its log here.
+pub(super) fn copy_log(open: &Loop<'_>, made: &Made, log: &mut File) {
+    let copied = open_regular(&made.log, Links::Refused);
+    if let Err(error) = copied.and_then(|mut made| io::copy(&mut made, log)) {
+        open.tell(format!("cannot write the log of the attempt: {error}"));
+    }
+}
