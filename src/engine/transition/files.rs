@@ -152,6 +152,9 @@ async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Option<GitEr
     let switched = site.repo.switch_work_tree(&work, &now, tree).await;
     if switched.is_ok() {
         site.after_switch([&now, tree]).await?;
+        // Those of the checkpoint are there after a kill, too.
+        site.give_recorded_modes([open.state.checkpoint_tree(), tree])
+            .await?;
     }
     site.repo.discard_index(&work)?;
     if let Err(refused) = switched {

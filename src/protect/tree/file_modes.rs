@@ -34,7 +34,7 @@ pub(super) const MODES: &str = "modes";
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 
 /// The mode of a link, in the record and in an index.
-const LINK: u32 = 0o12_0000;
+pub(super) const LINK: u32 = 0o12_0000;
 
 impl Records {
     /// Returns whether the permissions of that moment are recorded.
@@ -211,7 +211,7 @@ impl Records {
         Ok(modes)
     }
 
-    fn modes(&self, moment: Moment) -> Result<Modes, FileError> {
+    pub(super) fn modes(&self, moment: Moment) -> Result<Modes, FileError> {
         self.read_modes(&moment.name(MODES))
     }
 

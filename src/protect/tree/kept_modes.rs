@@ -1,15 +1,17 @@
 //! The permissions of files that git writes again in a work tree of the user's, or writes into a new one: git gives all of
 //! them the usual ones, and a private file would be readable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::file_modes::{Usual, set_mode};
+use super::file_modes::{LINK, Usual, set_mode};
+use super::moment::Moment;
 use crate::fs::{Below, FileError, kind_of, path_below};
 use crate::git::{GitError, Repo};
 use crate::names::Oid;
 use crate::paths::directories;
+use crate::protect::records::Records;
 use crate::protect::{ProtectError, Site};
 
 /// Unusual permissions of files and directories, by path.
@@ -48,6 +50,21 @@ impl KeptModes {
         Ok(())
     }
 
+    /// Returns those that are recorded of the last checkpoint, of files alone.
+    fn recorded(records: &Records) -> Result<Self, FileError> {
+        let moment = Moment::Checkpoint;
+        if !records.knows_modes(moment) {
+            return Ok(Self::default());
+        }
+        let modes = records.modes(moment)?.into_iter();
+        let modes = modes.filter(|(path, mode)| *mode != LINK && !path.is_empty());
+        let kept = modes.map(|(path, mode)| {
+            let (bits, is_dir) = (mode & 0o777, false);
+            (path, KeptMode { bits, is_dir })
+        });
+        Ok(Self(kept.collect()))
+    }
+
     /// Gives the paths of a work tree these permissions; whether a file is executable stays as git wrote it.
     pub fn give(&self, repo: &Repo) -> Result<(), FileError> {
         let below = Below::new(&repo.top);
@@ -76,6 +93,19 @@ impl KeptModes {
 }
 
 impl Site<'_> {
+    /// Gives files of the last checkpoint, whose tree is `checkpoint`, their recorded permissions where git has written the content
+    /// of another tree.
+    pub async fn give_recorded_modes(self, [checkpoint, now]: [&Oid; 2]) -> Result<(), ProtectError> {
+        let mut kept = KeptModes::recorded(&Records::of(self))?;
+        if kept.0.is_empty() {
+            return Ok(());
+        }
+        let changes = self.repo.git.diff_trees(checkpoint, now).await?.into_iter();
+        let written: BTreeSet<Vec<u8>> = changes.map(|(_, path)| path).collect();
+        kept.0.retain(|path, _| written.contains(path));
+        Ok(kept.give(self.repo)?)
+    }
+
     /// Switches the files of a work tree of the user's from the tree `now`, which `work` describes, to another one. Bytes that
     /// git could not give back go to the directory `trash`. Files keep their permissions; new ones get those that they have in
     /// the work tree `source`. Returns git's refusal.

@@ -1,5 +1,8 @@
 //! `git ralph restore`: a kept attempt's work back in the work tree.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
 use crate::support::Sandbox;
 
 #[test]
@@ -206,4 +209,20 @@ fn restore_in_a_loop_that_is_over_offers_what_still_works() {
         .ralph(&["restore", "1@1"])
         .exits(1)
         .says("hint: to apply 1@1 yourself: git diff --binary ");
+}
+
+#[test]
+fn private_file_stays_private() {
+    let sandbox = Sandbox::new();
+    let key = sandbox.top.join("key");
+    sandbox.write("key", "mine\n");
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    sandbox.git(&["add", "key"]);
+    sandbox.git(&["commit", "-qm", "key"]);
+    sandbox.start();
+    let agent = sandbox.failing("echo more >>key; echo x >new");
+    sandbox.step("next", &agent).exits(3);
+    sandbox.ralph(&["restore", "1@1"]).exits(0);
+    assert_eq!(sandbox.read("key"), "mine\nmore\n");
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
 }

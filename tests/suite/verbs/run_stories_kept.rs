@@ -1,7 +1,8 @@
 //! What the run with `--jobs` knows of an attempt that was made in a work tree of its own: its commits, its notices,
 //! and the words of its story.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
 
@@ -309,4 +310,22 @@ fn list_that_an_attempt_changed_is_put_back_after_a_kill() {
         assert!(sandbox.read("TODO.md").contains("Another story"), "{act}");
         require_no_side(&sandbox);
     }
+}
+
+#[test]
+fn private_file_stays_private_where_a_side_changes_it() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let key = sandbox.top.join("key");
+    sandbox.write("key", "mine\n");
+    fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+    sandbox.git(&["add", "key"]);
+    sandbox.git(&["commit", "-qm", "key"]);
+    let agent = sandbox.completing(
+        "test $RALPH_STORY = 1 || { echo more >>key; chmod +x common; }; echo x >work$RALPH_STORY",
+    );
+    sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    assert_eq!(sandbox.read("key"), "mine\nmore\n");
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    let common = fs::metadata(sandbox.top.join("common")).unwrap();
+    assert_eq!(common.permissions().mode() & 0o777, 0o755);
 }
