@@ -22,8 +22,8 @@ pub(crate) enum Inside<'a> {
     Reviewer(&'a Agent),
     /// Gates, and other commands of the user's.
     Commands,
-    /// The command that prepares a new work tree, in it.
-    Setup(&'a Path),
+    /// The command that prepares the work tree `top`, and copies from the one in which the user typed the command.
+    Setup { top: &'a Path, from: &'a Path },
 }
 
 /// The decision for a process.
@@ -87,11 +87,10 @@ pub(crate) async fn confine(
     let (belongings, read) = match inside {
         Inside::Agent(agent) | Inside::Reviewer(agent) => (agent.belongings, program_of(agent, context)),
         Inside::Commands => (Belongings::default(), None),
-        // It copies from there what git does not have.
-        Inside::Setup(_) => (Belongings::default(), Some(repo.top.clone())),
+        Inside::Setup { from, .. } => (Belongings::default(), Some(from.to_owned())),
     };
     let (top, git_dir) = match inside {
-        Inside::Setup(top) => (top, RepoLayout::of_work_tree(top).map(|layout| layout.git_dir)),
+        Inside::Setup { top, .. } => (top, RepoLayout::of_work_tree(top).map(|layout| layout.git_dir)),
         _ => (repo.top.as_path(), None),
     };
     let made = sandbox::made(&Site {

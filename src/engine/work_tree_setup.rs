@@ -63,7 +63,9 @@ async fn run(own: OwnTree<'_>, command: &str, top: &Path) -> Result<(), Error> {
     let door = Below::new(git_dir.as_deref().unwrap_or(top));
     let dir = git_dir.as_ref().map_or_else(PathBuf::new, |_| "ralph".into());
     door.make_dir(&dir, 0o700)?;
-    let confined = boxed::confine(context, settings, Inside::Setup(top), Vec::new()).await?;
+    let from = &context.repo.top;
+    let inside = Inside::Setup { top, from };
+    let confined = boxed::confine(context, settings, inside, Vec::new()).await?;
     let run = run_name(Timestamp::now());
     // If this process dies, the next command ends what the command has started.
     door.write_private(&dir.join(RUN), &run)?;
@@ -77,7 +79,7 @@ async fn run(own: OwnTree<'_>, command: &str, top: &Path) -> Result<(), Error> {
             variable(slot::SLOT, &slot::number()),
         ]
         .into_iter()
-        .chain(of_work_trees(top, &context.repo.top))
+        .chain(of_work_trees(top, from))
         .collect(),
         env_remove: REPOSITORY_VARIABLES
             .iter()

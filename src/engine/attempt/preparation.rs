@@ -8,6 +8,7 @@ use super::verdict::Judgement;
 use crate::agent::job::Job;
 use crate::agent::process::ProcessError;
 use crate::engine::Loop;
+use crate::engine::boxed::{self, Inside};
 use crate::engine::run_command::{Passed, of_work_trees, run_gate_command};
 use crate::error::Error;
 use crate::events::News;
@@ -35,14 +36,19 @@ pub(super) async fn repeat(
     let doing = format!("preparing the work tree again: {command}");
     open.context.observer.hear(News::Doing(&doing));
     let linked = open.state.here.linked.as_ref();
-    let main = linked.map_or(open.state.work_tree(), |linked| linked.from.as_path());
+    let (top, from) = (
+        &open.repo().top,
+        linked.map_or(open.state.work_tree(), |linked| linked.from.as_path()),
+    );
+    let confined = boxed::of_loop(open, settings, Inside::Setup { top, from }).await?;
     let mut job = Job {
         argv: ["sh", "-c", command].map(OsString::from).into(),
         timeout: settings.verify_timeout.map(to_std),
         idle_timeout: settings.idle_timeout.map(to_std),
+        walls: confined.walls,
         ..job.clone()
     };
-    job.env.extend(of_work_trees(&open.repo().top, main));
+    job.env.extend(of_work_trees(top, from));
     let log = begun.log.try_clone().map_err(ProcessError::Log)?;
     match run_gate_command(open, job, &log, open.context.stop.clone()).await? {
         Passed::Yes => {
