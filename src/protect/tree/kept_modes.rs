@@ -8,7 +8,7 @@ use std::path::Path;
 use super::file_modes::{LINK, Usual, set_mode};
 use super::moment::Moment;
 use crate::fs::{Below, FileError, kind_of, path_below};
-use crate::git::{GitError, Repo};
+use crate::git::{GitError, Repo, added_in};
 use crate::names::Oid;
 use crate::paths::directories;
 use crate::protect::records::Records;
@@ -48,6 +48,21 @@ impl KeptModes {
             self.0.insert(path.to_vec(), kept);
         }
         Ok(())
+    }
+
+    /// Reads those that the new files of these changes, and directories that `target` lacks, have in another work tree.
+    pub fn of_new(source: &Repo, target: &Repo, changes: &[(u8, Vec<u8>)]) -> Result<Self, FileError> {
+        let mut kept = Self::default();
+        let new: Vec<&[u8]> = added_in(changes).map(Vec::as_slice).collect();
+        for dir in directories(new.iter().copied()) {
+            if kind_of(&path_below(&target.top, dir))?.is_none() {
+                kept.add(source, dir)?;
+            }
+        }
+        for path in new {
+            kept.add(source, path)?;
+        }
+        Ok(kept)
     }
 
     /// Returns those that are recorded of the last checkpoint, of files alone.
@@ -117,9 +132,10 @@ impl Site<'_> {
         trash: &Path,
     ) -> Result<Result<(), GitError>, ProtectError> {
         self.keep_before_switch(work, [now, target], trash).await?;
-        let mut kept = KeptModes::default();
-        for (status, path) in self.repo.git.diff_trees(now, target).await? {
-            kept.add(if status == b'A' { source } else { self.repo }, &path)?;
+        let changes = self.repo.git.diff_trees(now, target).await?;
+        let mut kept = KeptModes::of_new(source, self.repo, &changes)?;
+        for (_, path) in changes.iter().filter(|(status, _)| *status != b'A') {
+            kept.add(self.repo, path)?;
         }
         let switched = self.repo.switch_work_tree(work, now, target).await;
         if switched.is_ok() {

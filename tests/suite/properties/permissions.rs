@@ -286,7 +286,7 @@ fn a_private_file_stays_private_wherever_git_writes_it_again() {
         }
         let agent = sandbox.completing(
             "echo x >>README.md; rm -r turned conf; mkdir turned; echo t >turned/t; echo c >conf
-            umask 077; echo y >>keys/key; echo z >keys/new",
+            umask 077; echo y >>keys/key; echo z >keys/new; mkdir own; echo o >own/o",
         );
         sandbox.step("next", &agent).exits(0);
         if !own {
@@ -300,7 +300,13 @@ fn a_private_file_stays_private_wherever_git_writes_it_again() {
         assert!(sandbox.read("keys/key").ends_with("k\ny\n"));
         assert_eq!(sandbox.read("conf"), "c\n");
         assert_eq!(mode_of(&sandbox.top, "turned"), 0o755);
-        for (path, mode) in [("keys", 0o700), ("keys/key", 0o600), ("keys/new", 0o600)] {
+        for (path, mode) in [
+            ("keys", 0o700),
+            ("keys/key", 0o600),
+            ("keys/new", 0o600),
+            ("own", 0o700),
+            ("own/o", 0o600),
+        ] {
             assert_eq!(mode_of(&sandbox.top, path), mode, "{path}, own: {own}");
         }
     }

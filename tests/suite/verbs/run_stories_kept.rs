@@ -321,11 +321,17 @@ fn private_file_stays_private_where_a_side_changes_it() {
     sandbox.git(&["add", "key"]);
     sandbox.git(&["commit", "-qm", "key"]);
     let agent = sandbox.completing(
-        "test $RALPH_STORY = 1 || { echo more >>key; chmod +x common; }; echo x >work$RALPH_STORY",
+        "test $RALPH_STORY = 1 || { echo more >>key; chmod +x common; umask 077; mkdir own; echo o >own/o; }; echo x >work$RALPH_STORY",
     );
     sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
     assert_eq!(sandbox.read("key"), "mine\nmore\n");
-    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
-    let common = fs::metadata(sandbox.top.join("common")).unwrap();
-    assert_eq!(common.permissions().mode() & 0o777, 0o755);
+    for (path, mode) in [
+        ("key", 0o600),
+        ("common", 0o755),
+        ("own", 0o700),
+        ("own/o", 0o600),
+    ] {
+        let found = fs::metadata(sandbox.top.join(path)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, mode, "{path}");
+    }
 }

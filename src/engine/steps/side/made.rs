@@ -23,6 +23,8 @@ pub struct Made {
     pub list: String,
     /// The number of the side.
     pub slot: u16,
+    /// The top directory of its work tree.
+    pub top: PathBuf,
     /// The checkpoint at which it began.
     pub base: Oid,
     /// The stories that were complete then.
@@ -134,6 +136,7 @@ async fn of_attempt(
     Ok(Made {
         list: side.state.source().path.clone(),
         slot: side.change().side_of().map_or(1, |(_, place)| place),
+        top: side.repo().top.clone(),
         base: base.clone(),
         completed: side
             .state

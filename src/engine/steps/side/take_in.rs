@@ -1,6 +1,7 @@
 //! Takes in what a side has made: an attempt of the loop, whose agent has ended.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use jiff::SignedDuration;
 
@@ -29,9 +30,10 @@ use crate::engine::{Loop, list_growth, numbers, unmarked_stories};
 use crate::error::Error;
 use crate::events::Basis;
 use crate::fs::{Links, read_regular};
-use crate::git::{StagedEntry, added_in};
+use crate::git::{StagedEntry, added_in, discover};
 use crate::names::Oid;
 use crate::paths::{first_few, shown};
+use crate::protect::KeptModes;
 use crate::refs::KeptRef;
 use crate::signal::SKIPPED;
 use crate::state::{Phase, Verdict};
@@ -147,7 +149,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     copy_log(open, &made, &mut begun.log);
     after_agent(open, &mut begun, true).await?;
     if let Some(tree) = tree
-        && let Some(judgement) = put_in_place(open, &tree, &beside).await?
+        && let Some(judgement) = put_in_place(open, &tree, &beside, &made.top).await?
     {
         let words = judgement.verdict.words();
         beside.kept = Some(keep_as_failed(open, &made, &beside.own, words).await?);
@@ -280,7 +282,12 @@ async fn look_at_work(
 }
 
 /// Puts the tree that is judged into the work tree; returns the judgement if it cannot be there exactly as it is.
-async fn put_in_place(open: &Loop<'_>, tree: &Oid, beside: &Beside) -> Result<Option<Judgement>, Error> {
+async fn put_in_place(
+    open: &Loop<'_>,
+    tree: &Oid,
+    beside: &Beside,
+    side: &Path,
+) -> Result<Option<Judgement>, Error> {
     let (git, checkpoint) = (open.git(), open.checkpoint());
     let site = open.site();
     let trash = site.trash().join(open.trash_name());
@@ -298,7 +305,13 @@ async fn put_in_place(open: &Loop<'_>, tree: &Oid, beside: &Beside) -> Result<Op
     checkpoint.put_new_away(&of_gates, &trash)?;
     let is_there = |file: &StagedEntry| !of_gates.contains(&file.path);
     open.state.here.gate_files.borrow_mut().retain(is_there);
+    let new = match discover(side).await {
+        Ok((found, _)) if found.top == side => KeptModes::of_new(&found, open.repo(), &changes)?,
+        // Its work tree may be gone.
+        _ => KeptModes::default(),
+    };
     place(open, tree).await?;
+    new.give(open.repo())?;
     let list = [format!(":(top,literal){}", open.state.source().path)];
     let mut seen = open.read_work_tree().await?.tree;
     if open.held_list.is_some() {
