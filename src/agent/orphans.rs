@@ -63,11 +63,10 @@ impl Orphaned<'_> {
             return Vec::new();
         }
         let ours = table.lineage();
-        let is_young = |pid| table.get(pid).is_none_or(|stat| stat.started >= since);
         table
             .living()
             .filter(|(_, stat)| stat.started >= since && !stat.on_terminal)
-            .filter(|(_, stat)| is_young(stat.session) && !is_young(stat.parent))
+            .filter(|(_, stat)| table.is_apart_since(stat, since))
             .filter(|(pid, _)| table.ancestor_among_children(*pid).is_none() && !ours.contains(pid))
             .filter(|(pid, _)| processes::directory(*pid).is_some_and(|dir| dir.starts_with(self.work_tree)))
             .map(|(pid, _)| pid)

@@ -30,7 +30,7 @@ pub fn system_words(error: &io::Error) -> String {
 
 /// The hint where the system has no room left.
 pub const MAKE_ROOM: &str =
-    "make room on the disk, then type the command again: it continues where this one stopped";
+    "make room on the disk, then type the command again: it completes the step, or repeats the attempt";
 
 impl Advise for FileError {
     fn advice(&self) -> Advice {

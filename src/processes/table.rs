@@ -53,6 +53,13 @@ impl Table {
         found
     }
 
+    /// Returns whether the session of a process began since then, and its parent did not.
+    pub fn is_apart_since(&self, stat: &Stat, since: u64) -> bool {
+        let is_young = |pid| self.get(pid).is_none_or(|stat| stat.started >= since);
+        // In a container, the session 0 began outside of it.
+        stat.session != 0 && is_young(stat.session) && !is_young(stat.parent)
+    }
+
     fn below(&self, ancestor: i32, mut pid: i32) -> Option<(i32, &Stat)> {
         // A table that was read while it changed could go round in circles.
         for _ in 0..self.0.len() {
@@ -129,6 +136,24 @@ mod tests {
         assert_eq!(below(1, 2), Some(2));
         assert_eq!(below(3, 2), None);
         assert_eq!(below(1, 4), None);
+    }
+
+    #[test]
+    fn process_is_apart_by_a_session_of_its_own_alone() {
+        let of = |parent, session, started| Stat {
+            dead: false,
+            parent,
+            session,
+            on_terminal: false,
+            started,
+        };
+        let table = Table(BTreeMap::from([(1, of(0, 0, 0)), (2, of(1, 2, 7))]));
+        assert!(table.is_apart_since(&of(1, 2, 8), 5));
+        // Its session is over.
+        assert!(table.is_apart_since(&of(1, 9, 8), 5));
+        for (parent, session) in [(1, 0), (1, 1), (2, 2)] {
+            assert!(!table.is_apart_since(&of(parent, session, 8), 5));
+        }
     }
 
     #[test]

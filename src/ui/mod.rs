@@ -33,7 +33,7 @@ use anstream::ColorChoice;
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
-use crate::names::Change;
+use crate::names::{Change, typed};
 use crate::settings::Colour;
 use agent_output::AgentOutput;
 use shown::{Styles, shown};
@@ -129,7 +129,11 @@ impl Screen {
 
     /// Reports why a command failed and what to type next; also with `-q`.
     pub fn fail(self, change: &str, error: &Error) {
-        let hint = error.hint();
+        let mut hint = error.hint();
+        if !change.is_empty() {
+            let named = |hint: String| hint.replace("<change>", &typed(change));
+            hint = hint.map(named);
+        }
         if self.json {
             let what = What::Error {
                 message: error.to_string(),

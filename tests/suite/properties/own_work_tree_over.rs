@@ -281,7 +281,7 @@ fn an_attempt_that_removed_its_work_tree_is_not_called_running() {
     sandbox
         .ralph(&["next", CHANGE, "--", &agent])
         .exits(7)
-        .says("git ralph start <change> --worktree");
+        .says("git ralph start add-login --worktree");
     sandbox
         .ralph(&["log", CHANGE])
         .exits(0)

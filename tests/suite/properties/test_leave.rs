@@ -126,6 +126,15 @@ fn agent_that_asks_for_a_held_file_uses_up_no_retries() {
                 .says("story 1 failed, and its agent asks to change files that must stay as they were: tests/expected")
                 .says("git ralph retry add-login --allow-test-changes; if not: git ralph retry add-login, or git ralph run");
             sandbox.is_at_checkpoint();
+            let status = sandbox.ralph(&["status", CHANGE]).exits(0).stdout;
+            assert!(
+                status.contains("last run: story 1 failed, and its agent asks"),
+                "{status}"
+            );
+            assert!(
+                status.contains("git ralph retry add-login --allow-test-changes"),
+                "{status}"
+            );
             let honest = sandbox.completing("echo 5 >tests/expected; echo 'echo 5' >app.sh");
             let retry = ["retry", CHANGE, "--allow-test-changes", "--", &honest];
             sandbox.ralph(&retry).exits(0);

@@ -23,6 +23,10 @@ pub(super) fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
                 | AttemptRefusal::NoVerdict { .. },
             ),
         ) => Some(error.to_string()),
+        Err(error @ Error::Attempt(AttemptRefusal::AsksForTests { .. })) => {
+            let hint = error.hint().unwrap_or_default();
+            Some(format!("{error}; {hint}"))
+        }
         Ok(_) | Err(_) => None,
     }
 }
