@@ -359,6 +359,7 @@ fn cut_off(open: &Loop<'_>, story: &Current) -> Result<Attempt, Error> {
     Ok(Attempt {
         duration: seconds_between(began, seen.min(now)),
         rounds: running.as_ref().and_then(|running| running.rounds),
+        slot: running.as_ref().and_then(|running| running.side),
         cost_usd: running.and_then(|running| running.cost_usd),
         ..Attempt::ended(&story.id, story.attempt, Verdict::Interrupted, reason, began)
     })

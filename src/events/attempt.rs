@@ -76,6 +76,18 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Returns it for a judgement that did not come to an end: what its agent spent counts once, with the next one.
+    pub fn without_spending(self) -> Self {
+        Self {
+            cost_usd: self.cost_usd.map(|_| 0.0),
+            input_tokens: self.input_tokens.map(|_| 0),
+            cache_read_tokens: self.cache_read_tokens.map(|_| 0),
+            cache_write_tokens: self.cache_write_tokens.map(|_| 0),
+            output_tokens: self.output_tokens.map(|_| 0),
+            ..self
+        }
+    }
+
     /// Returns whether it is the attempt at this story with this number.
     pub fn is(&self, story: &str, attempt: u32) -> bool {
         self.story == story && self.attempt == attempt

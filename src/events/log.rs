@@ -315,6 +315,11 @@ impl History {
         latest
     }
 
+    /// Returns those that have ended, with those of earlier loops.
+    pub fn all_ended(&self) -> impl Iterator<Item = &LogEntry> {
+        self.attempts.iter().filter(|entry| entry.has_ended)
+    }
+
     /// Returns those of them that have ended.
     pub fn ended(&self) -> impl DoubleEndedIterator<Item = &LogEntry> {
         let latest = self.attempts.get(self.earlier..).unwrap_or_default();

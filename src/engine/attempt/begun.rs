@@ -44,7 +44,11 @@ impl Begun {
                 rests_on: Vec::new(),
                 slot: Some(beside.slot),
                 base: Some(beside.base.clone()),
-                ..beside.attempt.clone()
+                ..if beside.is_left_by(outcome.judgement.verdict) {
+                    beside.attempt.clone().without_spending()
+                } else {
+                    beside.attempt.clone()
+                }
             },
             None => self.made_here(outcome),
         };

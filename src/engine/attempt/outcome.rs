@@ -67,6 +67,13 @@ pub(crate) struct Beside {
     pub kept: Option<Oid>,
 }
 
+impl Beside {
+    /// Returns whether this verdict leaves promised work in its side, where it is judged again.
+    pub fn is_left_by(&self, verdict: Verdict) -> bool {
+        verdict == Verdict::Interrupted && self.attempt.verdict == Verdict::Complete
+    }
+}
+
 impl Outcome {
     /// Returns the tools that the agent was not allowed to use.
     pub fn denied(&self) -> &[String] {

@@ -7,9 +7,9 @@ use super::begun::Begun;
 use super::verdict::Judgement;
 use crate::agent::job::Job;
 use crate::agent::process::ProcessError;
-use crate::engine::Loop;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::run_command::{Passed, of_work_trees, run_gate_command};
+use crate::engine::{Loop, judged};
 use crate::error::Error;
 use crate::events::News;
 use crate::names::Oid;
@@ -25,7 +25,8 @@ pub(super) async fn repeat(
     tree: &Oid,
 ) -> Result<Result<Option<String>, Judgement>, Error> {
     let settings = &begun.settings;
-    let Some(command) = settings.worktree_setup.as_ref().filter(|_| begun.slot.is_some()) else {
+    let is_of_side = begun.slot.is_some() || *open.state.here.prepared.borrow() != Prepared::AtBegin;
+    let Some(command) = settings.worktree_setup.as_ref().filter(|_| is_of_side) else {
         return Ok(Ok(None));
     };
     if !has_other_inputs(open, begun, tree).await {
@@ -50,7 +51,13 @@ pub(super) async fn repeat(
     };
     job.env.extend(of_work_trees(top, from));
     let log = begun.log.try_clone().map_err(ProcessError::Log)?;
-    match run_gate_command(open, job, &log, open.context.stop.clone()).await? {
+    let passed = run_gate_command(open, job, &log, open.context.stop.clone()).await?;
+    // It may be written for a new work tree, in which there is no work that it could take away.
+    if let Some(record) = judged::record(open) {
+        judged::put_position_back(open, &record).await?;
+        judged::put_back_missing(open, &record, "the preparation").await?;
+    }
+    match passed {
         Passed::Yes => {
             note(open, Prepared::For(tree.clone()))?;
             Ok(Ok(None))
@@ -58,6 +65,9 @@ pub(super) async fn repeat(
         Passed::Interrupted(signal) => Ok(Err(Judgement::interrupted(signal))),
         Passed::No(failure) => {
             let why = format!("the preparation `{command}` failed ({})", failure.why);
+            if failure.is_faultless {
+                return Ok(Err(Judgement::broken(&why)));
+            }
             open.tell(format!("{why}; the gates run without it"));
             Ok(Ok(Some(why)))
         }

@@ -20,7 +20,7 @@ use crate::protect::Savepoint;
 use crate::refs::{KeptRef, Update};
 use crate::state::HeldTests;
 
-pub(super) use put_back::put_back;
+pub(super) use put_back::{put_back, put_position_back};
 
 /// The last part of the ref that keeps the tree.
 const REF: &str = "judged";
@@ -84,34 +84,7 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
 /// are put back, and so are permissions and empty directories; new content of its files stays; new files stay in the work
 /// tree and out of the reading. Reports each. `have_passed` says whether what is read becomes the checkpoint.
 pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests, have_passed: bool) -> Result<Reading, Error> {
-    take_out_repositories(open, record)?;
-    let judged = savepoint(open, record);
-    judged.put_back_modes()?;
-    judged.put_back_directories()?;
-    let mut now = open.read_work_tree().await?;
-    if judged.put_back_modes_of_rewritten()? {
-        now = open.read_work_tree().await?;
-    }
-    let mut changes = open.git().diff_trees(&record.tree, &now.tree).await?;
-    let missing = taken_away(open, &changes, &now).await?;
-    if !missing.is_empty() {
-        let site = open.site();
-        let index = open.repo().read_index_or_none(&judged.index())?;
-        let links = index.entries().filter(|entry| entry.mode == GITLINK);
-        let links: HashSet<&[u8]> = links.map(|entry| entry.path).collect();
-        let (emptied, files): (Vec<_>, Vec<_>) = missing
-            .iter()
-            .map(|(_, path)| path)
-            .partition(|path| links.contains(path.as_slice()));
-        let what = "the gates removed, reverted, replaced or hid files, which are put back";
-        site.tell_few(what, files);
-        let what = "the gates removed submodules, which stay empty until git submodule update --init";
-        site.tell_few(what, emptied);
-        let trash = site.trash().join(TRASH);
-        now.tree = judged.bring_back(&now.tree, &missing, &trash).await?;
-        now.changes = None;
-        changes = open.git().diff_trees(&record.tree, &now.tree).await?;
-    }
+    let (now, changes) = put_back_missing(open, record, "the gates").await?;
     let mut written = of_kind(&changes, b"M");
     // The list is held, and what became of it is reported with that.
     let list = open.state.source().path.as_bytes();
@@ -133,6 +106,44 @@ pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests, have_passed: boo
         .map(|(_, path)| path)
         .collect();
     leave_out_new(open, now, &new).await
+}
+
+/// Puts back what `who` took of the judged tree: files that are gone, hidden or no files any more, permissions and empty
+/// directories. Returns what is read then, and its differences from that tree.
+pub(super) async fn put_back_missing(
+    open: &Loop<'_>,
+    record: &HeldTests,
+    who: &str,
+) -> Result<(Reading, Vec<(u8, Vec<u8>)>), Error> {
+    take_out_repositories(open, record)?;
+    let judged = savepoint(open, record);
+    judged.put_back_modes()?;
+    judged.put_back_directories()?;
+    let mut now = open.read_work_tree().await?;
+    if judged.put_back_modes_of_rewritten()? {
+        now = open.read_work_tree().await?;
+    }
+    let mut changes = open.git().diff_trees(&record.tree, &now.tree).await?;
+    let missing = taken_away(open, &changes, &now).await?;
+    if !missing.is_empty() {
+        let site = open.site();
+        let index = open.repo().read_index_or_none(&judged.index())?;
+        let links = index.entries().filter(|entry| entry.mode == GITLINK);
+        let links: HashSet<&[u8]> = links.map(|entry| entry.path).collect();
+        let (emptied, files): (Vec<_>, Vec<_>) = missing
+            .iter()
+            .map(|(_, path)| path)
+            .partition(|path| links.contains(path.as_slice()));
+        let what = format!("{who} removed, reverted, replaced or hid files, which are put back");
+        site.tell_few(&what, files);
+        let what = format!("{who} removed submodules, which stay empty until git submodule update --init");
+        site.tell_few(&what, emptied);
+        let trash = site.trash().join(TRASH);
+        now.tree = judged.bring_back(&now.tree, &missing, &trash).await?;
+        now.changes = None;
+        changes = open.git().diff_trees(&record.tree, &now.tree).await?;
+    }
+    Ok((now, changes))
 }
 
 /// Takes out repositories that gates or a reviewer made among the judged files, and reports them.

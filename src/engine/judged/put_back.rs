@@ -42,7 +42,7 @@ fn note(open: &Loop<'_>, change: impl FnOnce(&mut HeldTests)) {
 }
 
 /// Moves HEAD and the tip back, and keeps the commits that were made.
-async fn put_position_back(open: &Loop<'_>, held: &HeldTests) -> Result<(), Error> {
+pub(in crate::engine) async fn put_position_back(open: &Loop<'_>, held: &HeldTests) -> Result<(), Error> {
     let (now, head) = (open.position().await?, held.head());
     let moved = held.tip.clone().filter(|tip| now.tip.as_ref() != Some(tip));
     if moved.is_none() && now.head == head {

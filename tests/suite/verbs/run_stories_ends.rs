@@ -3,6 +3,7 @@
 use nix::sys::signal::Signal;
 
 use super::run_stories::{checkpoints, require_no_side, until, verdicts, words};
+use super::run_stories_limits::SAYS;
 use crate::support::{Running, Sandbox, wait_until};
 
 /// An agent that works on until it may go on.
@@ -111,10 +112,22 @@ pub fn require_judged(sandbox: &Sandbox, agent: &str) {
 
 fn judged_later(signal: Signal) {
     let sandbox = Sandbox::with_free_stories(2);
-    let (agent, running) = judging(&sandbox);
+    let (agent, running) = judging_work(
+        &sandbox,
+        &format!(
+            "{SAYS} echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY; \
+             says '<promise>COMPLETE</promise>' false; exit"
+        ),
+    );
     running.signal(signal);
     drop(running.end());
     require_judged(&sandbox, &agent);
+    // Each agent ran once, whatever became of the first judgement.
+    let log = sandbox.ralph(&["log", "todo", "--json"]).exits(0).json();
+    let attempts = log["attempts"].as_array().unwrap();
+    let costs = attempts.iter().map(|one| one["cost_usd"].as_f64().unwrap());
+    assert_eq!(costs.sum::<f64>().to_string(), "2");
+    assert!(attempts.iter().all(|one| one["slot"].is_number()), "{log}");
 }
 
 #[test]

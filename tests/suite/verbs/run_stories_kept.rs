@@ -335,3 +335,21 @@ fn private_file_stays_private_where_a_side_changes_it() {
         assert_eq!(found.permissions().mode() & 0o777, mode, "{path}");
     }
 }
+
+#[test]
+fn new_loop_of_the_same_name_takes_nothing_from_the_one_before() {
+    let sandbox = Sandbox::with_free_stories(2);
+    sandbox.write(".gitignore", "ignored\n");
+    sandbox.git(&["add", ".gitignore"]);
+    sandbox.git(&["commit", "-qm", "rules"]);
+    // What git ignores stays in the trash of a side, and so do the side's files.
+    let agent = sandbox.completing("echo x >ignored; echo x >work$RALPH_STORY");
+    for _ in 0..2 {
+        sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+        let mut made = verdicts(&sandbox);
+        made.sort();
+        assert_eq!(made, ["1 complete", "2 complete"]);
+        sandbox.git(&["checkout", "-q", "main"]);
+        sandbox.git(&["branch", "-qD", "ralph/todo"]);
+    }
+}

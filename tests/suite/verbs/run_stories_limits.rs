@@ -69,7 +69,7 @@ fn message_of_one_story_is_not_over_with_another_one() {
 }
 
 /// Shell code of an agent that says what it costs, a dollar for each process, and that its service is out of reach.
-const SAYS: &str = r#"
+pub const SAYS: &str = r#"
 says() {
     echo '{"type":"system","subtype":"init","session_id":"x","model":"m"}'
     printf '{"type":"result","subtype":"success","is_error":%s,"result":"%s","total_cost_usd":1.0,"duration_ms":10,"num_turns":1}\n' "$2" "$1"
@@ -211,4 +211,13 @@ fn notices_name_what_is_kept_by_the_loop() {
     let name = text.split_once("is kept as ").unwrap().1.lines().next().unwrap();
     assert_eq!(sandbox.git(&["show", &format!("{name}:common")]), "hidden");
     require_no_side(&sandbox);
+}
+
+#[test]
+fn other_agent_takes_the_place_of_one_that_is_missing() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let fallback = sandbox.completing("echo x >work$RALPH_STORY");
+    sandbox.configure("ralph.fallbackAgent", &fallback);
+    sandbox.ralph(&words("--jobs=2", &[], "/no/such/agent")).exits(0);
+    assert_eq!(verdicts(&sandbox).len(), 2);
 }

@@ -159,6 +159,30 @@ fn side_whose_work_tree_is_removed_costs_no_retry() {
 }
 
 #[test]
+fn place_whose_work_tree_is_removed_is_used_again_though_its_trash_stays() {
+    let sandbox = Sandbox::with_free_stories(6);
+    sandbox.write(".gitignore", "ignored\n");
+    sandbox.git(&["add", ".gitignore"]);
+    sandbox.git(&["commit", "-qm", "rules"]);
+    let side = sandbox.top.with_extension("ralph").join("todo+2");
+    let agent = sandbox.completing(&format!(
+        "echo x >ignored; case $RALPH_STORY in 3|4) touch \"$notes/$RALPH_STORY\"; {};; esac; echo x >work$RALPH_STORY",
+        until("go")
+    ));
+    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    wait_until("both work", || {
+        ["3", "4"].iter().all(|note| sandbox.notes.join(note).exists())
+    });
+    fs::remove_dir_all(&side).unwrap();
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    running.end().exits(0);
+    assert_eq!(checkpoints(&sandbox).len(), 6);
+    assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
+    let refs = sandbox.git(&["for-each-ref", "--format=%(refname)"]);
+    assert!(!refs.contains("todo+"), "{refs}");
+}
+
+#[test]
 fn story_that_waits_for_a_skipped_one_stops_no_other() {
     let sandbox = Sandbox::with_free_stories(1);
     sandbox.write("TODO.md", "- [ ] 1. A\n- [ ] 2. B (after 1)\n- [ ] 3. C\n");

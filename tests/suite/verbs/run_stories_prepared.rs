@@ -105,3 +105,42 @@ fn only_inputs_that_are_named_count() {
         .exits(0);
     assert_eq!(prepared(&sandbox), ["start two "]);
 }
+
+#[test]
+fn preparation_takes_nothing_of_the_work_away_from_the_gates() {
+    let sandbox = sandbox("");
+    let setup = "test \"$RALPH_WORKTREE\" != \"$RALPH_MAIN_WORKTREE\" || \
+                 { git reset -q --hard; git clean -fdq; git commit -q --allow-empty -m mine; touch \"$NOTES/prepared\"; }";
+    let notes = sandbox.notes.to_str().unwrap();
+    sandbox.configure("ralph.worktreeSetup", &setup.replace("$NOTES", notes));
+    sandbox.configure(
+        "ralph.verify",
+        "! grep -q two package-lock.json && test ! -e work2",
+    );
+    let agent = agent(&sandbox, "true");
+    sandbox
+        .ralph(&words("--jobs=3", &["--max-retries=0"], &agent))
+        .exits(4)
+        .says("the preparation removed, reverted, replaced or hid files, which are put back: ");
+    assert!(verdicts(&sandbox).contains(&"2 gate_failed".to_owned()));
+    let subjects = checkpoints(&sandbox);
+    assert!(
+        subjects.iter().all(|subject| subject.starts_with("checkpoint: ")),
+        "{subjects:?}"
+    );
+}
+
+#[test]
+fn attempt_that_runs_alone_afterwards_is_judged_in_a_prepared_work_tree() {
+    let sandbox = sandbox("");
+    let refused = agent(&sandbox, "touch refused");
+    sandbox
+        .ralph(&words("--jobs=3", &["--max-retries=0"], &refused))
+        .exits(4);
+    sandbox.git(&["config", "--replace-all", "ralph.jobs", "1"]);
+    let agent = sandbox.completing("echo two >>package-lock.json; echo x >work2");
+    sandbox
+        .ralph(&["retry", "todo", "--max-retries=1", "--", &agent])
+        .exits(0);
+    assert_eq!(prepared(&sandbox), ["start two ", "start ", "start two "]);
+}

@@ -43,7 +43,8 @@ pub(super) struct Proof {
 
 /// Names the pathspecs that no file matches, and the scripts of gates that are held. One process for each.
 pub(crate) async fn tell_files(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
-    for (key, pathspecs) in settings.tests.all_pathspecs() {
+    let inputs = ("ralph.setupInputs", settings.setup_inputs.as_slice());
+    for (key, pathspecs) in settings.tests.all_pathspecs().into_iter().chain([inputs]) {
         for pathspec in pathspecs {
             if !open.git().is_any_file(pathspec).await? {
                 open.tell(format!(

@@ -60,13 +60,21 @@ pub(super) fn require_agent(
     }
 }
 
-/// Returns the agent that a first attempt of these options has.
+/// Returns the agent that a first attempt of these options has: the other one if the first is missing.
 pub(crate) fn agent_of_attempt(
     open: &Loop<'_>,
     story: &Story,
     options: &AttemptOptions,
 ) -> Result<Agent, Error> {
-    require_agent(open, Step::Next, story, options, Which::Usual)
+    let agent = |which| require_agent(open, Step::Next, story, options, which);
+    match agent(Which::Usual) {
+        Err(Error::Attempt(refusal))
+            if refusal.is_about_agent() && options.settings.fallback_agent.is_some() =>
+        {
+            agent(Which::Fallback)
+        }
+        agent => agent,
+    }
 }
 
 /// Returns whether the run lets this story change tests: that which it attempts first, or each.

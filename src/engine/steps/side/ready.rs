@@ -175,11 +175,11 @@ async fn are_seen(open: &Loop<'_>, settings: &Settings) -> Result<bool, Error> {
     Ok(ignored.answer().await?.is_none())
 }
 
-/// Returns whether the loop has this attempt of a side already.
+/// Returns whether the loop, or an earlier one of this name, has this attempt of a side already.
 pub fn was_taken_in(open: &Loop<'_>, made: &Made) -> Result<bool, Error> {
     let made = &made.attempt;
     let history = open.history()?;
-    let is_it = history.history.ended().any(|entry| {
+    let is_it = history.history.all_ended().any(|entry| {
         let attempt = &entry.attempt;
         let is_judged = attempt.verdict != Verdict::Interrupted || made.verdict == Verdict::Interrupted;
         attempt.story == made.story && attempt.started == made.started && is_judged

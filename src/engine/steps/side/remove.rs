@@ -14,7 +14,7 @@ use crate::git::RefInfo;
 use crate::names::{Change, Oid, typed, typed_path};
 use crate::protect::free_name;
 use crate::refs::{KeptRef, Update};
-use crate::state::{Store, is_side, sides};
+use crate::state::{Ending, Phase, Store, is_side, sides};
 
 /// The refs of a side that have no work of its attempt.
 const OF_START: [&str; 4] = ["start", "anchor", "judged", "gate-files"];
@@ -49,7 +49,7 @@ pub async fn free_places(open: &Loop<'_>, most: u16) -> Result<Vec<u16>, Error> 
 pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let store = Store::new(&open.repo().common_dir, name);
     let _lock = store.lock()?;
-    let Some(state) = store.load()? else {
+    let Some(mut state) = store.load()? else {
         return Ok(());
     };
     let story = state.current().map(|story| story.id.clone());
@@ -99,9 +99,14 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let forget = open.git().remove_work_tree(state.work_tree(), &["-f", "-f"]);
     let _ = forget.await;
     if entries_of(&store.file("trash"))?.is_empty() {
-        store.remove_files()?;
+        return Ok(store.remove_files()?);
     }
-    Ok(())
+    // It is over: nothing of it can be opened again.
+    state.end_running();
+    state.intent = None;
+    state.common.progress.phase = Phase::Finished;
+    state.here.closed = Some(Ending::Abort);
+    Ok(store.save(&state)?)
 }
 
 /// Moves what stands in the place of a side's work tree to a free name beside it, and returns that; `None` if nothing is there.

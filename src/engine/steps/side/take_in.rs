@@ -126,6 +126,9 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         facts,
         ..begin_at(open, since, step, chosen, Some(&agent), settings)?
     };
+    // If this process dies, the next judgement counts what the agent spent.
+    let cost = made.attempt.cost_usd.map(|_| 0.0);
+    open.state.note_running(|running| running.cost_usd = cost);
     let mut names: Vec<(String, String)> = made
         .beside
         .iter()
