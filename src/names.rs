@@ -1,6 +1,7 @@
 //! Names that every layer uses: the change, git's object ids, and how any text becomes part of a ref or of a
 //! file name. This module knows nothing of git processes or of files.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
@@ -16,7 +17,7 @@ const MAX_CHANGE: usize = 200;
 
 /// The name of a change: one component of a git ref (`git check-ref-format`), without a leading `-`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Change(String);
 
 /// Returns the name of a change after that of its list: the file's name without its ending, in lower case.
@@ -50,28 +51,24 @@ impl Advise for BadChange {
 impl Change {
     /// Checks a name.
     pub fn new(name: &str) -> Result<Self, BadChange> {
-        let why = if name.is_empty() {
-            Some("it is empty")
-        } else if name.contains('/') {
-            Some("it has a '/'")
-        } else if name.starts_with('-') {
-            Some("it begins with '-'")
-        } else if name.len() > MAX_CHANGE {
-            Some("it is longer than 200 bytes")
-        } else if Path::new(name)
-            .extension()
-            .is_some_and(|end| end.eq_ignore_ascii_case("toml"))
-        {
-            Some("it ends in '.toml'")
-        } else if name.contains('%') {
-            Some("it has a '%'")
-        } else if name == "@" || ref_component(name) != name {
-            Some("git does not allow it in a branch name")
-        } else {
-            None
-        };
-        match why {
-            Some(why) => Err(BadChange {
+        let is_toml = |end: &OsStr| end.eq_ignore_ascii_case("toml");
+        let rules = [
+            (name.is_empty(), "it is empty"),
+            (name.contains('/'), "it has a '/'"),
+            (name.starts_with('-'), "it begins with '-'"),
+            (name.len() > MAX_CHANGE, "it is longer than 200 bytes"),
+            (
+                Path::new(name).extension().is_some_and(is_toml),
+                "it ends in '.toml'",
+            ),
+            (name.contains('%'), "it has a '%'"),
+            (
+                name == "@" || ref_component(name) != name,
+                "git does not allow it in a branch name",
+            ),
+        ];
+        match rules.into_iter().find(|(is_broken, _)| *is_broken) {
+            Some((_, why)) => Err(BadChange {
                 name: name.to_owned(),
                 why,
             }),
@@ -140,16 +137,10 @@ impl TryFrom<String> for Change {
     }
 }
 
-impl From<Change> for String {
-    fn from(change: Change) -> Self {
-        change.0
-    }
-}
-
 /// A git object id in full, as hexadecimal text (SHA-1 or SHA-256).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String")]
 pub struct Oid(String);
 
 impl Oid {
@@ -192,12 +183,6 @@ impl TryFrom<String> for Oid {
 
     fn try_from(text: String) -> Result<Self, String> {
         Self::parse(&text).ok_or_else(|| format!("'{text}' is not an object id"))
-    }
-}
-
-impl From<Oid> for String {
-    fn from(oid: Oid) -> Self {
-        oid.0
     }
 }
 
