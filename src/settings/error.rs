@@ -33,30 +33,10 @@ pub enum SettingsError {
 impl SettingsError {
     /// Adds another error to the first one; returns both.
     pub(super) fn and(first: Option<Self>, other: Self) -> Self {
-        match (first, other) {
-            (None, other) => other,
-            (
-                Some(Self::Value {
-                    key,
-                    value,
-                    wanted,
-                    mut more,
-                }),
-                Self::Value {
-                    key: other,
-                    value: its,
-                    ..
-                },
-            ) => {
-                more.push(format!("{}={its}", spelled(&other)));
-                Self::Value {
-                    key,
-                    value,
-                    wanted,
-                    more,
-                }
-            }
-            (Some(first), _) => first,
+        let Some(mut first) = first else { return other };
+        if let (Self::Value { more, .. }, Self::Value { key, value, .. }) = (&mut first, &other) {
+            more.push(format!("{}={value}", spelled(key)));
         }
+        first
     }
 }

@@ -296,13 +296,10 @@ fn set_piece(settings: &mut Settings, key: &str, value: &str) -> Option<Result<(
     let set = match piece {
         "command" => pieces.command.set(value),
         "args" => pieces.args.set(value),
-        "format" => match value.parse() {
-            Ok(format) => {
-                pieces.format = Some(format);
-                Ok(())
-            }
-            Err(_) => Err("the name of a format, like claude or text"),
-        },
+        "format" => {
+            let format = value.parse().map(|format| pieces.format = Some(format));
+            format.map_err(|_| "the name of a format, like claude or text")
+        }
         _ => return None,
     };
     settings.agents.insert(name.to_owned(), pieces);
