@@ -82,10 +82,12 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     );
     show_text(screen, &format!("$ cat {LIST}"), TODO);
     pause(screen, &mut stop).await?;
-    explain(screen, &format!("git ralph run --stories {LIST} --verify {GATE}"));
-    explain_more(
+    explain(
         screen,
-        "Each attempt is a new agent process. What does not pass the gate is undone, and tried again.",
+        &format!(
+            "git ralph run --stories {LIST} --verify {GATE}\n\
+             Each attempt is a new agent process. What does not pass the gate is undone, and tried again."
+        ),
     );
     let program = env::current_exe().map_err(demo_error)?;
     let mut agent = vec![program.clone().into_os_string(), "demo-agent".into()];
@@ -117,9 +119,11 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let (branch, change) = (&open.state.common.branch, open.change());
     explain(
         screen,
-        &format!("Each checkpoint is a commit on {branch}. The attempt that failed is kept, too:"),
+        &format!(
+            "Each checkpoint is a commit on {branch}. The attempt that failed is kept, too:\n\
+             git ralph diff {change} 1@1"
+        ),
     );
-    explain_more(screen, &format!("git ralph diff {change} 1@1"));
     pause(screen, &mut stop).await?;
     explain(
         screen,
@@ -130,11 +134,8 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     pause(screen, &mut stop).await?;
     explain(
         screen,
-        "Now in your project: write TODO.md, one line \"- [ ] <task>\" for each story, then",
-    );
-    explain_more(
-        screen,
-        "git ralph run --stories TODO.md --verify '<command that runs your tests>'",
+        "Now in your project: write TODO.md, one line \"- [ ] <task>\" for each story, then\n\
+         git ralph run --stories TODO.md --verify '<command that runs your tests>'",
     );
     screen.say("\n");
     if args.keep || is_read(screen) {
@@ -178,12 +179,7 @@ fn temporary_page() -> Result<PathBuf, Error> {
 }
 
 fn explain(screen: Screen, text: &str) {
-    screen.say("\n");
-    explain_more(screen, text);
-}
-
-fn explain_more(screen: Screen, text: &str) {
-    screen.say(&format!("# {text}\n"));
+    screen.say(&format!("\n# {}\n", text.replace('\n', "\n# ")));
 }
 
 /// Returns whether a terminal shows the demo.

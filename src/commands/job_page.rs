@@ -19,12 +19,10 @@ pub(super) async fn summarise(open: &Loop<'_>) {
     };
     let mut progress = Progress::new(Screen::SILENT);
     let made = report_of(&open.context, &open.state, &wanted, &mut progress).await;
-    let why = match made {
-        Ok(report) => match github::summarise(&markdown(&[report], JOB_PAGE)) {
-            Ok(()) => return,
-            Err(error) => error.to_string(),
-        },
-        Err(error) => error.to_string(),
-    };
-    open.tell(format!("cannot write the summary of the job: {why}"));
+    let written = made.map_err(|error| error.to_string()).and_then(|report| {
+        github::summarise(&markdown(&[report], JOB_PAGE)).map_err(|error| error.to_string())
+    });
+    if let Err(why) = written {
+        open.tell(format!("cannot write the summary of the job: {why}"));
+    }
 }
