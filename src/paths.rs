@@ -60,6 +60,17 @@ pub fn path_of(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// Returns the path from a directory to what is in it, as git names it; `None` for the directory itself, and outside of it.
+pub fn path_in(dir: &Path, path: &Path) -> Option<Vec<u8>> {
+    let path = path.strip_prefix(dir).ok()?.as_os_str().as_encoded_bytes();
+    (!path.is_empty()).then(|| path.to_vec())
+}
+
+/// Returns a path without links; the path itself, if it leads nowhere.
+pub fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
 /// Returns whether a path, relative to the top of a work tree, stays in it by its own words, and out of git's directory.
 /// Records in files are not believed to have only such paths.
 pub fn is_of_work_tree(path: &[u8]) -> bool {

@@ -14,6 +14,7 @@ use crate::events::{Observer, tell};
 use crate::fs::target_of;
 use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
 use crate::names::Change;
+use crate::paths::real;
 use crate::processes::Table;
 use crate::settings::{Configuration, Places, to_std};
 use crate::signal::Stop;
@@ -267,10 +268,7 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
         return refusal;
     };
     let git_dir = PathBuf::from(git_dir.trim_end());
-    let top = here
-        .top()
-        .canonicalize()
-        .unwrap_or_else(|_| here.top().to_owned());
+    let top = real(here.top());
     // A setting says that the directory with `.git` in it is no work tree.
     let is_beside = git_dir.ends_with(".git") && git_dir.parent().is_some_and(|above| top.starts_with(above));
     match is_bare {
@@ -323,8 +321,7 @@ fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
         return Ok(());
     };
     let named = dir.join(PathBuf::from(named));
-    let resolve = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if resolve(&named) == resolve(&repo.git_dir) {
+    if real(&named) == real(&repo.git_dir) {
         Ok(())
     } else {
         refuse(OpenRefusal::OtherGitDir {

@@ -2,13 +2,14 @@
 //! loop's state.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::engine::open_refusal::OpenRefusal;
 use crate::error::{Error, refuse};
 use crate::events::{Observer, tell};
 use crate::fs::is_regular;
 use crate::git::{Git, Repo, git_directories};
+use crate::paths::real;
 use crate::protect::{Site, recorded_config};
 use crate::state::{self, Phase, State, Store};
 
@@ -91,7 +92,7 @@ fn live_loops(top: &Path, common_dir: &Path) -> Vec<State> {
     let states = changes
         .iter()
         .filter_map(|change| Store::new(common_dir, change).load().ok().flatten());
-    let top: PathBuf = top.canonicalize().unwrap_or_else(|_| top.to_owned());
+    let top = real(top);
     states
         .filter(|state| state.is_live() && state.work_tree() == top)
         .collect()

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::fs::{entries_of, link_of, seen_itself, target_of};
 use crate::git::Repo;
 use crate::git::worktree::Reading;
+use crate::paths::path_in;
 use crate::state::Store;
 
 /// The most programs of a pipeline that are followed.
@@ -30,10 +31,7 @@ fn files_of(process: &str, top: &Path) -> Vec<Vec<u8>> {
     let streams = ["1", "2"].map(|stream| Path::new("/proc").join(process).join("fd").join(stream));
     let mut files: Vec<PathBuf> = streams.iter().filter_map(|stream| written_by(stream)).collect();
     files.extend(files_behind_pipes(&streams));
-    let below = files.into_iter().filter_map(|file| {
-        let path = file.strip_prefix(top).ok()?;
-        Some(path.as_os_str().as_encoded_bytes().to_vec())
-    });
+    let below = files.iter().filter_map(|file| path_in(top, file));
     let mut below: Vec<Vec<u8>> = below.collect();
     below.sort();
     below.dedup();

@@ -10,6 +10,7 @@ use super::index::{lock_of, wait_while};
 use super::layout::path_in;
 use super::stamp::Stamp;
 use crate::fs::{entries_of, may_exist, read_if_there, seen_in, seen_itself};
+use crate::paths::real;
 use crate::processes::{Program, Stat, Table, began_by, ourselves, program};
 
 /// Number of moments for which a lock that another work tree may hold is waited for.
@@ -190,10 +191,6 @@ fn command_of(words: &[Vec<u8>]) -> Option<&[u8]> {
             words.next();
         }
     }
-}
-
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use regex::{Captures, Regex};
 use super::walls::{END, MOST_COPIES, Mount};
 
 use crate::fs::{is_seen_as_file, seen_bytes, seen_in, seen_itself};
+use crate::paths::real;
 
 /// Parts of the names of settings whose values are keys.
 const KEYS: &[&str] = &["extraheader", "token", "secret", "password", "smtppass", "apikey"];
@@ -137,11 +138,8 @@ fn copies(place: &Place<'_>) -> Vec<Mount> {
 
 /// Returns whether a path without links is seen.
 fn is_seen(path: &Path, mounts: &[Mount]) -> bool {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let last = mounts
-        .iter()
-        .rev()
-        .find(|mount| path.starts_with(real(mount.path())));
+    let holds = |mount: &&Mount| path.starts_with(real(mount.path()));
+    let last = mounts.iter().rfind(holds);
     !matches!(last, Some(Mount::Empty(_) | Mount::Nothing(_)))
 }
 

@@ -16,6 +16,7 @@ use super::walls::{Mount, Walls};
 use crate::async_cmd::find_program;
 
 use crate::fs::{seen_itself, seen_text};
+use crate::paths::real;
 
 /// Directories that are empty in the box: others' homes, what is only there for a while, and the sockets of services.
 const EMPTY: &[&str] = &["/home", "/root", "/tmp", "/var/tmp", "/run"];
@@ -164,10 +165,6 @@ fn maker(mounts: &[Mount]) -> Result<PathBuf, Trouble> {
 pub async fn made(site: &Site<'_>) -> Result<Walls, Trouble> {
     let walls = plan(site)?;
     attempt(&walls, site.top).await.map(|()| walls)
-}
-
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns a path that a user typed; `~/` is the home directory.

@@ -20,7 +20,7 @@ use crate::error::{Error, refuse};
 use crate::git::index::Entries;
 use crate::git::{RefInfo, StagedEntry, locks, oid_of};
 use crate::names::{Change, Oid};
-use crate::paths::first_few;
+use crate::paths::{first_few, real};
 use crate::prompt::{self, Template};
 use crate::settings::{BoxMode, Least, LoopCommands, LoopSettings, Mark, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
@@ -298,11 +298,7 @@ fn check_template(
 }
 
 fn refuse_home_or_root(context: &Context<'_>) -> Result<(), Error> {
-    let top = context
-        .repo
-        .top
-        .canonicalize()
-        .unwrap_or_else(|_| context.repo.top.clone());
+    let top = real(&context.repo.top);
     let home = env::home_dir().and_then(|home| home.canonicalize().ok());
     if top.parent().is_none() || Some(&top) == home.as_ref() {
         Err(StartRefusal::TooMuch(top).into())

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::async_cmd::{self, Command, find_program};
 use crate::fs::{is_seen_as_file, may_exist, remove_named_dir, seen_text};
 use crate::names::typed_path;
-use crate::paths::of_user;
+use crate::paths::{of_user, real};
 
 /// Time limit for a program to print its search path.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -207,7 +207,6 @@ async fn ask(program: &str, args: &[&str]) -> Option<String> {
 
 /// Returns whether a directory is one of several, whatever paths name them.
 fn holds(dirs: impl Iterator<Item = PathBuf>, dir: &Path) -> bool {
-    let real = |dir: &Path| dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let wanted = real(dir);
     dirs.into_iter().any(|one| real(&one) == wanted)
 }

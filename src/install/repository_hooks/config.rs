@@ -10,11 +10,11 @@ use crate::error::Error;
 use crate::fs::{Below, FileError, file_error, read, target_of};
 use crate::git::Repo;
 use crate::git::index::lock_of;
+use crate::paths::real;
 
 /// Returns the path of the file, with symlinks resolved.
 pub(super) fn file(common_dir: &Path) -> PathBuf {
-    let path = common_dir.join("config");
-    path.canonicalize().unwrap_or(path)
+    real(&common_dir.join("config"))
 }
 
 /// Replaces the file's bytes, if they are still `expected`, under git's own lock. Returns whether it did.

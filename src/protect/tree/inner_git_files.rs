@@ -10,7 +10,7 @@ use super::repo_link::{Link, identity};
 use super::{foreign_filters, inner_repositories, submodules};
 use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_there, path_below};
 use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
-use crate::paths::{first_few, path_of, shown};
+use crate::paths::{first_few, path_in, path_of, shown};
 use crate::protect::records::Records;
 use crate::protect::trash::{free_name, move_away};
 use crate::protect::{ProtectError, Site};
@@ -209,21 +209,8 @@ async fn known(site: Site<'_>) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
         .filter(|(_, item)| item.kind == Kind::NestedRepository);
     paths.extend(nested.map(|(path, _)| path.clone()));
     paths.extend(inner_repositories::recorded(site)?);
-    let linked = site
-        .repo
-        .layout()
-        .linked_work_trees()?
-        .filter_map(|dir| dir.canonicalize().ok());
-    let inside = linked.filter_map(|dir| {
-        Some(
-            dir.strip_prefix(&site.repo.top)
-                .ok()?
-                .as_os_str()
-                .as_encoded_bytes()
-                .to_vec(),
-        )
-    });
-    paths.extend(inside.filter(|path| !path.is_empty()));
+    let linked = site.repo.layout().linked_work_trees()?;
+    paths.extend(linked.filter_map(|dir| path_in(&site.repo.top, &dir.canonicalize().ok()?)));
     Ok(paths)
 }
 

@@ -12,7 +12,7 @@ use crate::git::layout::registered_top;
 use crate::git::worktree::{Count, Whose};
 use crate::git::{Head, Repo, discover, git_directories, is_same_dir, oid_of};
 use crate::names::{Oid, ref_component};
-use crate::paths::shown;
+use crate::paths::{path_in, shown};
 use crate::protect::repository::UserRefs;
 use crate::protect::repository::linked_work_trees::was_there;
 use crate::protect::trash::{free_name, move_away, put_away};
@@ -89,11 +89,7 @@ fn find(site: Site<'_>) -> Result<Vec<Inner>, FileError> {
         let Some(dir) = named.canonicalize().ok().filter(|_| !is_loops) else {
             continue;
         };
-        let inside = dir
-            .strip_prefix(&site.repo.top)
-            .ok()
-            .map(|path| path.as_os_str().as_encoded_bytes().to_vec());
-        let Some(path) = inside.filter(|path| !path.is_empty()) else {
+        let Some(path) = path_in(&site.repo.top, &dir) else {
             continue;
         };
         let agrees = git_directories(&dir).is_some_and(|(top, layout)| {
