@@ -4,7 +4,6 @@ use super::pick::{change_to_run, only_change};
 use super::setup::Console;
 use crate::cli::complete::{changes_and_loops, offer, offer_titled, stories as story_ids};
 use crate::engine::open_refusal::OpenRefusal;
-use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{first_story, list_of_new_loop, listing_of, story_in, story_to_do};
 use crate::engine::unmarked_stories::refuse_unmarked;
 use crate::engine::{self, Context, first_prompt, note_prompted, prompt_text, take_messages};
@@ -97,9 +96,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     };
     ui::set_subject(&change);
     let mut open = engine::open(context, &change).await?;
-    if !open.state.is_live() {
-        return Err(StepRefusal::of_end(&open.state).into());
-    }
+    open.require_live()?;
     engine::require_own_list(&open).await?;
     let listing = listing_of(&open.state, &open.repo().top).await?;
     let story = match &id {

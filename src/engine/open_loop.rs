@@ -242,7 +242,7 @@ impl<'o> Loop<'o> {
     }
 
     /// Refuses to go on if the loop is closed.
-    pub(super) fn require_live(&self) -> Result<(), Error> {
+    pub fn require_live(&self) -> Result<(), Error> {
         if self.state.is_live() {
             Ok(())
         } else {
