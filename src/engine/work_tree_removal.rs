@@ -63,26 +63,22 @@ pub(super) async fn remove_final(
 ) -> Result<Removal, Error> {
     let (mut moved, mut has_submodules) = (None, false);
     let top = own.top();
+    let stays = |why| stays(outside, top, why);
     if target_of(top)?.is_some() {
         let git_dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir);
         let modules = git_dir.as_ref().map(|dir| dir.join("modules"));
         has_submodules =
             modules.is_some_and(|modules| may_exist(&modules)) || !own.submodules(None).await?.is_empty();
         if has_submodules && !are_shared {
-            return stays(
-                outside,
-                top,
-                "commits of its submodules are in no other repository",
-            )
-            .await;
+            return stays("commits of its submodules are in no other repository").await;
         }
         let contents = look(own, None).await?;
         if !contents.is_whole {
-            return stays(outside, top, "files in it are in no commit").await;
+            return stays("files in it are in no commit").await;
         }
         moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
         if has_submodules && !look(own, None).await?.is_whole {
-            return stays(outside, top, "files in it are in no commit").await;
+            return stays("files in it are in no commit").await;
         }
         if let Some(git_dir) = git_dir {
             moved = put_modules_away(&git_dir, moved, trash)?;

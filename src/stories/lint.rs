@@ -27,22 +27,16 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
     let known = stories.iter().filter(|_| waiting);
     let ids: HashSet<&str> = known.map(|story| story.id.as_str()).collect();
     let mut warnings = Vec::new();
+    let mut warn = |Story { line, .. }: &Story, message| warnings.push(Warning { line: *line, message });
     for story in stories.iter().filter(|story| has_promise(story)) {
-        warnings.push(Warning {
-            line: story.line,
-            message: format!(
-                "the story {} has a promise tag in its text: an agent that prints the text may seem to promise",
-                story.id
-            ),
-        });
+        let id = &story.id;
+        let message = format!(
+            "the story {id} has a promise tag in its text: an agent that prints the text may seem to promise"
+        );
+        warn(story, message);
     }
     for story in stories.iter().filter(|story| !story.done) {
-        let mut warn = |message: String| {
-            warnings.push(Warning {
-                line: story.line,
-                message,
-            });
-        };
+        let mut warn = |message| warn(story, message);
         if story.tasks.len() > MANY {
             warn(format!(
                 "the story {} has {} tasks: more than {MANY} are much for one attempt",
@@ -64,12 +58,8 @@ pub(super) fn about(stories: &[Story]) -> Vec<Warning> {
                 typed(&story.id)
             ));
         }
-        for missing in story
-            .depends_on
-            .iter()
-            .flatten()
-            .filter(|id| !ids.contains(id.as_str()))
-        {
+        let ids_before = story.depends_on.iter().flatten();
+        for missing in ids_before.filter(|id| !ids.contains(id.as_str())) {
             warn(not_listed(&story.id, missing));
         }
     }

@@ -8,7 +8,6 @@ use crate::agent::program_of;
 use crate::engine::Context;
 use crate::events::What;
 use crate::state::State;
-use crate::stories::Commands;
 
 /// Takes command lines and paths of this machine out of texts: it knows which they are.
 #[derive(Clone, Debug, Default)]
@@ -31,19 +30,9 @@ impl PublicText {
         let lines = settings.command_lines().into_iter().map(str::to_owned);
         let mut lines: BTreeSet<String> = lines.collect();
         lines.extend(kept.verify.iter().chain(&kept.agent).cloned());
-        if let Some(Commands {
-            stories,
-            done,
-            closed,
-            ..
-        }) = &state.source().commands
-        {
-            lines.extend(
-                [Some(stories), done.as_ref(), closed.as_ref()]
-                    .into_iter()
-                    .flatten()
-                    .cloned(),
-            );
+        if let Some(commands) = &state.source().commands {
+            lines.insert(commands.stories.clone());
+            lines.extend(commands.done.iter().chain(&commands.closed).cloned());
         }
         lines.extend(gates);
         let home = std::env::home_dir();

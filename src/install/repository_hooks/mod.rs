@@ -75,12 +75,8 @@ pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     refuse_inside_attempt()?;
     refuse_during_attempt(repo)?;
     let program = own_program().map_err(Error::system("find this program"))?;
-    if repo
-        .git
-        .version()
-        .await?
-        .is_some_and(|version| version >= CONFIGURED_HOOKS)
-    {
+    let version = repo.git.version().await?;
+    if version.is_some_and(|version| version >= CONFIGURED_HOOKS) {
         return install_configured(repo, &program).await;
     }
     match hooks_paths(repo).await?.last() {
@@ -150,24 +146,18 @@ enum There {
 }
 
 fn there(path: &Path) -> Result<There, Error> {
-    let Some(found) = kind_of(path)? else {
-        return Ok(There::Nothing);
-    };
-    if found.is_file() {
-        let bytes = read(path)?;
-        return Ok(if is_ours(&bytes) {
-            There::Ours(bytes)
-        } else {
-            There::Others
-        });
+    match kind_of(path)? {
+        None => Ok(There::Nothing),
+        Some(found) if found.is_file() => {
+            let ours = Some(read(path)?).filter(|bytes| is_ours(bytes));
+            Ok(ours.map_or(There::Others, There::Ours))
+        }
+        Some(found) if found.is_symlink() && leads_to_file(path)? => Ok(There::Others),
+        Some(_) => Err(refused(
+            format!("{} is not a file", path.display()),
+            "move it away, then run the same command again",
+        )),
     }
-    if found.is_symlink() && leads_to_file(path)? {
-        return Ok(There::Others);
-    }
-    Err(refused(
-        format!("{} is not a file", path.display()),
-        "move it away, then run the same command again",
-    ))
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -121,12 +121,15 @@ impl Inventory {
     pub async fn take(repo: &Repo, index: &Path) -> Result<Self, GitError> {
         let outside = repo.outside(index).await?;
         let mut inventory = Self::default();
-        for path in &outside.untracked {
-            let kind = if path.ends_with(b"/") {
-                Kind::NestedRepository
+        let kinds = |path: &[u8], [of_directory, of_file]: [Kind; 2]| {
+            if path.ends_with(b"/") {
+                of_directory
             } else {
-                Kind::Untracked
-            };
+                of_file
+            }
+        };
+        for path in &outside.untracked {
+            let kind = kinds(path, [Kind::NestedRepository, Kind::Untracked]);
             inventory.insert(&repo.top, path, kind);
         }
         let own_rules: BTreeSet<&[u8]> = outside
@@ -141,11 +144,7 @@ impl Inventory {
                 }
                 continue;
             }
-            let kind = if path.ends_with(b"/") {
-                Kind::IgnoredDirectory
-            } else {
-                Kind::IgnoredFile
-            };
+            let kind = kinds(path, [Kind::IgnoredDirectory, Kind::IgnoredFile]);
             inventory.insert(&repo.top, path, kind);
         }
         Ok(inventory)

@@ -126,6 +126,12 @@ impl Savepoint<'_> {
         let (mut refused, mut plain) = (None, None);
         for turn in 0..TURNS {
             let writer = plain.as_ref().unwrap_or(repo);
+            let switch = async |from: &Oid| {
+                writer
+                    .switch_work_tree(&work, from, &self.tree)
+                    .await
+                    .map(|()| true)
+            };
             let mut now = match now.take() {
                 Some(now) => now,
                 None => self.read(Count::Nothing).await?,
@@ -150,22 +156,15 @@ impl Savepoint<'_> {
                 Some(tree) => {
                     let changes = repo.git.diff_trees(&self.tree, &tree).await?;
                     self.clear_the_way(&changes, trash)?;
-                    writer
-                        .switch_work_tree(&work, &tree, &self.tree)
-                        .await
-                        .map(|()| true)
+                    switch(&tree).await
                 }
                 None => {
                     let (tree, changes) = self.leave_ignored(now, changes).await?;
                     self.clear_the_way(&changes, trash)?;
                     if turn == 0 && repo.held_tree(&known).as_ref() == Some(&self.tree) {
-                        let restored = writer.restore_changes(&work, &known, &changes);
-                        restored.await
+                        writer.restore_changes(&work, &known, &changes).await
                     } else {
-                        writer
-                            .switch_work_tree(&work, &tree, &self.tree)
-                            .await
-                            .map(|()| true)
+                        switch(&tree).await
                     }
                 }
             };
