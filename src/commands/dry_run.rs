@@ -6,8 +6,8 @@ use crate::cli;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_from_head, story_to_do};
 use crate::engine::{
-    Context, Found, StartOptions, Step, agent_of, look, missing_agents, preview, raised_by, require_step,
-    require_step_here, usual_agent,
+    Context, Found, StartOptions, Step, agent_of, judged_first, look, missing_agents, preview, raised_by,
+    require_step, require_step_here, usual_agent,
 };
 use crate::error::Error;
 use crate::events::tally::Tally;
@@ -68,7 +68,10 @@ pub(super) async fn of_loop(
     require_step_here(&context, &state).await?;
     let stops = match planned {
         Planned::Step(step) => {
-            require_step(&state, step)?;
+            // Whichever step is typed, work that waits for its reviewer is judged.
+            if state.unreviewed().is_none() {
+                require_step(&state, step)?;
+            }
             None
         }
         Planned::Run(on_failure) => {
@@ -80,6 +83,7 @@ pub(super) async fn of_loop(
     let cost = Tally::read(&events).map_or(0.0, |tally| tally.cost);
     let limited = raised_by(&state, cost, &settings);
     let story = story_to_do(&state, &listing)?;
+    let unreviewed = judged_first(&state, &story.id, &settings)?.map(str::to_owned);
     let given = agent;
     let agent = usual_agent(&state, &story, given, &settings, &context.repo.top);
     let preview = Preview {
@@ -87,6 +91,7 @@ pub(super) async fn of_loop(
             failures: state.failures_of(&story.id),
             story: story.id,
             title: story.title,
+            unreviewed,
         }),
         stories: Stories::of(change, state.source(), listing, Some(state.progress())),
         agent: agent.map(ChosenAgent::of),

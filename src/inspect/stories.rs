@@ -103,6 +103,9 @@ pub struct NextAttempt {
     pub title: String,
     /// Number of attempts at it that failed and count.
     pub failures: u32,
+    /// The attempt whose work no reviewer has judged: it is judged again, and no agent starts; absent if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreviewed: Option<String>,
 }
 
 /// The agent that a loop would work with.

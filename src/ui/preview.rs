@@ -21,7 +21,15 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
             0 => String::new(),
             failures => format!(" (retry {failures} of {})", settings.max_retries),
         };
-        line("next attempt", &format!("story {story}{retry}"));
+        match &next.unreviewed {
+            None => line("next attempt", &format!("story {story}{retry}")),
+            Some(attempt) => line(
+                "next",
+                &format!(
+                    "no reviewer has judged the work of {attempt} at story {story}: it is judged, and no agent starts"
+                ),
+            ),
+        }
     }
     match &preview.agent {
         None => line("agent", "none is named; git ralph next -- <agent command>"),

@@ -127,6 +127,31 @@ fn every_step_judges_unreviewed_work_and_review_names_the_step() {
 }
 
 #[test]
+fn a_dry_run_says_that_unreviewed_work_is_judged() {
+    let sandbox = reviewed_by("exit 3");
+    attempt(&sandbox, "next").exits(7);
+    for step in ["next", "retry", "run"] {
+        let shown = sandbox.ralph(&[step, "--dry-run", "--", "true"]).exits(0).stdout;
+        let words = "no reviewer has judged the work of 1@1 at story 1. Database";
+        assert!(shown.contains(words), "{step}: {shown}");
+        assert!(!shown.contains("next attempt"), "{step}: {shown}");
+        let line = [step, "--dry-run", "--json", "--", "true"];
+        assert_eq!(sandbox.ralph(&line).exits(0).json()["next"]["unreviewed"], "1@1");
+    }
+    sandbox.git(&["config", "--unset", "ralph.review"]);
+    sandbox
+        .ralph(&["run", "--dry-run", "--", "true"])
+        .exits(7)
+        .says("none is configured");
+    review_by(&sandbox, "accept");
+    sandbox.ralph(&["skip", CHANGE, "1"]).exits(0);
+    sandbox
+        .ralph(&["next", "--dry-run", "--", "true"])
+        .exits(7)
+        .says("another story is next");
+}
+
+#[test]
 fn a_finish_names_unreviewed_work() {
     for how in ["--cleanup", "--keep"] {
         let sandbox = reviewed_by("exit 3");

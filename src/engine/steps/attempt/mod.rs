@@ -57,6 +57,7 @@ pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;
 pub(crate) use stopped::unjudged;
 pub use stopped::{at_limit, by_signal};
+pub use unreviewed::judged_first;
 pub(crate) use unreviewed::refuse_other;
 
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the

@@ -57,10 +57,7 @@ pub(super) async fn take_up(
         (open.state.here.restored, open.state.here.is_unreviewed) = (None, false);
         return Ok(None);
     }
-    if settings.review.is_empty() {
-        let change = open.change().to_string();
-        return Err(StepRefusal::NoReviewerNow { change, attempt }.into());
-    }
+    require_reviewer(&open.state, settings)?;
     open.attempt_record().forget()?;
     let list = open.site().read_story_list(open.state.source())?;
     let by_command = open.state.source().is_by_command();
@@ -78,6 +75,32 @@ pub(super) async fn take_up(
     // Linked work trees that came since are the user's.
     after_agent(open, &mut begun, false).await?;
     Ok(Some((outcome, begun)))
+}
+
+/// Refuses to have work judged that no reviewer has judged, where no setting names one.
+fn require_reviewer(state: &State, settings: &Settings) -> Result<(), Error> {
+    match state.unreviewed() {
+        Some(attempt) if settings.review.is_empty() => Err(StepRefusal::NoReviewerNow {
+            change: state.change.to_string(),
+            attempt: attempt.to_owned(),
+        }
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the attempt whose work a step at this story would have judged, instead of starting an agent.
+///
+/// # Errors
+/// If that work is of another story, or no reviewer is configured.
+pub fn judged_first<'s>(
+    state: &'s State,
+    story: &str,
+    settings: &Settings,
+) -> Result<Option<&'s str>, Error> {
+    refuse_other(state, story)?;
+    require_reviewer(state, settings)?;
+    Ok(state.unreviewed())
 }
 
 /// Refuses a step at another story while the work tree has work that no reviewer has judged: it would become the user's.
