@@ -371,7 +371,8 @@ pub(super) async fn keep_commits(open: &Loop<'_>, commits: &[Oid]) -> Result<Vec
     let is_start = state.gate_before_work().is_some();
     let name = match state.attempted() {
         Some(story) => change.attempt_ref(&story.id, story.attempt),
-        None if is_start => change.ralph_ref("start-gates"),
+        // Gates of `land` run in a side, whose refs go with it.
+        None if is_start => change.worked_on().ralph_ref("start-gates"),
         None => change.ralph_ref("reviewed"),
     };
     let wanted: Vec<KeptRef> = commits.iter().map(|oid| KeptRef::beside(&name, oid)).collect();

@@ -128,7 +128,10 @@ async fn kept_tip(open: &Loop<'_>) -> Result<Oid, Error> {
 /// Checks that a branch is checked out here that can take a change; returns HEAD.
 async fn require_place(open: &Loop<'_>) -> Result<Head, Error> {
     let (repo, change) = (open.repo(), open.change());
-    refuse_operation(repo).await?;
+    match refuse_operation(repo).await {
+        Err(Error::Repository(refusal)) => return refuse(LandRefusal::Operation(refusal)),
+        other => other?,
+    }
     locks::require_free(repo).await?;
     let head = repo.head().await?;
     if head.branch.is_none() || head.oid.is_none() {
@@ -311,7 +314,9 @@ async fn judge(open: &Loop<'_>, commit: &Oid, gates: &dyn Observer) -> Result<Op
     };
     let begun = Box::pin(start(context, &side, &options, None, async |_: &Loop<'_>| {})).await;
     let refused = match begun {
-        Ok(started) => {
+        Ok(mut started) => {
+            // What only they have made does not stay.
+            started.open.context.observer = &Silent;
             let signal = started.open.context.stop.signal();
             Box::pin(remove(open, started.open)).await?;
             return signal.map_or(Ok(None), |signal| Err(Error::Stopped(signal)));

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::error::advice::lines;
 use crate::error::refusals::refusals;
+use crate::exit::Exit;
 
 refusals! {
 /// The reason why a change does not land.
@@ -22,6 +24,10 @@ pub enum LandRefusal {
     #[error("branch {0} no longer exists")]
     BranchGone(String)
         => "git branch --list 'ralph/*'";
+    /// A merge, a rebase or the like is in progress.
+    #[error("{0}")]
+    Operation(RepositoryRefusal)
+        => |(refusal)| refusal.advice().exit(Exit::Person);
     #[error("HEAD is not on a branch with a commit")]
     NoBranch
         => Person, "git checkout <branch>, then the same command again";

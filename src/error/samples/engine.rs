@@ -281,6 +281,10 @@ pub(super) fn land() -> Vec<LandRefusal> {
         LandRefusal::NotFinished(change()),
         LandRefusal::NotKept(change()),
         LandRefusal::BranchGone("ralph/add-login".to_owned()),
+        LandRefusal::Operation(RepositoryRefusal::OperationInProgress {
+            operation: "merge".to_owned(),
+            own: None,
+        }),
         LandRefusal::NoBranch,
         LandRefusal::OnItsBranch {
             change: change(),

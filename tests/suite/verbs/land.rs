@@ -188,6 +188,41 @@ fn changes_that_have_no_branch_to_merge_are_refused() {
 }
 
 #[test]
+fn merge_in_progress_is_for_the_user_to_end() {
+    let sandbox = finished(&["one"]);
+    sandbox.git(&["checkout", "-q", "-b", "side"]);
+    for (branch, text) in [("side", "1\n"), ("main", "2\n")] {
+        sandbox.git(&["checkout", "-q", branch]);
+        sandbox.write("common", text);
+        sandbox.git(&["commit", "-qam", branch]);
+    }
+    assert_ne!(sandbox.git_cmd(&["merge", "-q", "side"]).run().code, 0);
+    sandbox
+        .ralph(&["land", "one"])
+        .exits(7)
+        .says("a merge is in progress here")
+        .says("git merge --abort");
+}
+
+#[test]
+fn what_gates_change_is_under_the_ref_that_is_named() {
+    let sandbox = finished(&["one"]);
+    for (gate, code) in [
+        ("echo y >one; touch new; false", 7),
+        ("echo z >one; touch new", 0),
+    ] {
+        sandbox.configure("ralph.verify", gate);
+        let said = sandbox.ralph(&["land", "one"]).exits(code).stderr;
+        let (_, named) = said.split_once("to see the changes: git diff ").unwrap();
+        let words = named.lines().next().unwrap().split(' ');
+        let diff: Vec<&str> = ["diff"].into_iter().chain(words).collect();
+        assert!(sandbox.git(&diff).contains("-x"), "{said}");
+        let moved = said.lines().filter_map(|line| line.split_once(" moved to "));
+        assert_eq!(moved.collect::<Vec<_>>(), [], "{said}");
+    }
+}
+
+#[test]
 fn private_files_stay_private() {
     let sandbox = Sandbox::new();
     sandbox.write("key", "mine\n");
