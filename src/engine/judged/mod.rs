@@ -289,8 +289,15 @@ pub(super) async fn limit(
     repo.set_entries(&work, entries).await?;
     now.tree = repo.git.write_tree(&work).await?;
     now.changes = None;
+    // A new rule hides files from the reading that are as they were judged.
+    repo.refresh(&work).await?;
+    let args = ["--name-only", "-z", "--ignore-submodules=dirty"];
+    let differ = repo.git.cmd("diff-files", args).index(&work).fields().await?;
+    let paths = entries
+        .iter()
+        .filter(|entry| entry.mode == "000000" || differ.contains(&entry.path));
     let what = "files changed after they were judged; the changes stay in the work tree, uncommitted";
-    open.tell_few(what, entries.iter().map(|entry| &entry.path));
+    open.tell_few(what, paths.map(|entry| &entry.path));
     Ok(now)
 }
 

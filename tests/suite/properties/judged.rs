@@ -75,6 +75,18 @@ fn gates_take_nothing_from_a_checkpoint() {
 }
 
 #[test]
+fn work_that_a_rule_of_gates_hides_is_not_called_changed() {
+    let sandbox = gated("grep -q new .gitignore || echo new >>.gitignore");
+    let agent = sandbox.completing("echo mine >new; echo other >.gitignore");
+    let said = sandbox
+        .step("next", &agent)
+        .exits(0)
+        .says("hid files, which are put back: new");
+    assert!(!said.stderr.contains("after they were judged"), "{}", said.stderr);
+    assert_eq!(sandbox.git(&["show", "HEAD:new"]), "mine");
+}
+
+#[test]
 fn gates_that_fail_take_nothing_from_what_is_kept() {
     for harm in HARMS {
         let sandbox = gated(&format!("{{ {harm}; }} >/dev/null 2>&1; false"));
