@@ -1,5 +1,7 @@
 //! `git ralph doctor`.
 
+use serde_json::json;
+
 use super::setup::{Console, here};
 use crate::error::Error;
 use crate::exit::Exit;
@@ -23,7 +25,12 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if let Some(remote) = &args.remote {
         return try_out(console, &args, remote).await;
     }
-    let found = examine(&here()?).await?;
+    let found = examine(&here()?).await.inspect_err(|error| {
+        if args.json {
+            let problem = json!({ "message": error.to_string(), "hint": error.hint() });
+            console.document(&json!({ "problems": [problem] }));
+        }
+    })?;
     console.present(args.json, &found, || doctor::table(&found, console.columns()));
     let is_good = found.problems.is_empty();
     Ok(if is_good { Exit::Done } else { Exit::Error })

@@ -12,7 +12,9 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::error::{Error, refuse};
 use crate::events::{Observer, tell};
 use crate::fs::target_of;
-use crate::git::{Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file};
+use crate::git::{
+    Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file, leads_nowhere,
+};
 use crate::names::Change;
 use crate::paths::real;
 use crate::processes::Table;
@@ -265,7 +267,10 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
     let answer = asked.ok().filter(|output| output.code == Some(0));
     let answer = answer.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     let Some((is_bare, git_dir)) = answer.as_deref().and_then(|answer| answer.split_once('\n')) else {
-        return refusal;
+        return match refusal {
+            OpenRefusal::NoWorkTree(_) => refuse_lost_repository(here.top()).unwrap_or(refusal),
+            damaged => damaged,
+        };
     };
     let git_dir = PathBuf::from(git_dir.trim_end());
     let top = real(here.top());
@@ -276,6 +281,11 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
         "true" => OpenRefusal::Bare,
         _ => OpenRefusal::InsideGitDir(git_dir),
     }
+}
+
+/// Returns the error for a directory whose file `.git` names a place where no repository is.
+pub fn refuse_lost_repository(dir: &Path) -> Option<OpenRefusal> {
+    leads_nowhere(dir).map(|(file, place)| OpenRefusal::LeadsNowhere { file, place })
 }
 
 /// Refuses to begin an attempt inside an attempt.

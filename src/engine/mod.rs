@@ -67,7 +67,9 @@ pub use attempt::backoff::Unanswered;
 pub use attempt::review::review;
 pub use attempt::{agent_of, first_prompt, missing_agents, prompt_text, usual_agent};
 use context::describe;
-pub use context::{Context, refuse_inside_attempt, refuse_side, refuse_word_of_attempt};
+pub use context::{
+    Context, refuse_inside_attempt, refuse_lost_repository, refuse_side, refuse_word_of_attempt,
+};
 pub use messages::{note_prompted, take_between as take_messages};
 pub use numbers::range_of;
 pub use open_loop::{Loop, require_step};

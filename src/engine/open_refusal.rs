@@ -15,6 +15,13 @@ pub enum OpenRefusal {
     #[error("not inside the work tree of a git repository\n  {0}")]
     NoWorkTree(String)
         => "cd into a repository, or create one with: git init";
+    /// The file `.git` of a linked work tree or a submodule.
+    #[error("{} says that the repository is {}, and there is none", file.display(), place.display())]
+    LeadsNowhere { file: PathBuf, place: PathBuf }
+        => |file| {
+            let top = typed_path(file.parent().unwrap_or(file));
+            hint(format!("move the repository back there; or, if this is a linked work tree: git -C <repository> worktree repair {top}"))
+        };
     #[error("this repository has no work tree")]
     Bare
         => "git worktree add <dir> && cd <dir>";

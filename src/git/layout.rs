@@ -269,6 +269,20 @@ pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
     })
 }
 
+/// Returns the nearest file `.git` at or above a directory, and the place of no repository that it names; `None` if it is a
+/// directory, or names a repository.
+pub fn leads_nowhere(dir: &Path) -> Option<(PathBuf, PathBuf)> {
+    let real = dir.canonicalize();
+    let mut files = real
+        .as_deref()
+        .unwrap_or(dir)
+        .ancestors()
+        .map(|top| top.join(".git"));
+    let file = files.find(|file| may_be_there(file))?;
+    let place = file.with_file_name(git_dir_at(&file).filter(|place| *place != file)?);
+    RepoLayout::of(place.clone()).is_none().then_some((file, place))
+}
+
 /// Returns whether a file belongs to the current user, or to the user who became root by sudo, as git judges it.
 fn is_ours(path: &Path) -> bool {
     let we = geteuid().as_raw();

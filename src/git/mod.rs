@@ -58,7 +58,7 @@ pub use filters::Filters;
 pub use foreign::{Kind, batch};
 pub use hooks::Hooks;
 pub use identity::{Identities, Signers};
-pub use layout::{LayoutHead, RepoLayout, git_directories, is_same_dir, path_in};
+pub use layout::{LayoutHead, RepoLayout, git_directories, is_same_dir, leads_nowhere, path_in};
 pub use linked_worktrees::{BeginsAt, WorkTreeInfo};
 pub use new_objects::{is_blob, is_commit};
 pub use objects::{Described, StagedEntry, added_in};

@@ -17,6 +17,10 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             words: "fatal: not a git repository".to_owned(),
         },
         OpenRefusal::NoWorkTree("fatal: not a git repository".to_owned()),
+        OpenRefusal::LeadsNowhere {
+            file: path("/w/.git"),
+            place: path("/r/.git/worktrees/w"),
+        },
         OpenRefusal::OtherGitDir {
             named: path("/other/.git"),
             found: path("/r/.git"),

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::engine::refuse_lost_repository;
 use crate::error::Error;
 use crate::git::Git;
 use crate::inspect::stories::ChosenAgent;
@@ -56,7 +57,9 @@ pub struct Examination {
 pub async fn examine(dir: &Path) -> Result<Examination, Error> {
     let mut notes = Notes::default();
     let asked = agents::ask(dir);
-    let configuration = Configuration::read(&Git::at(dir)).await?;
+    let configuration = Configuration::read(&Git::at(dir)).await;
+    let configuration =
+        configuration.map_err(|error| refuse_lost_repository(dir).map_or(error.into(), Error::from))?;
     let weaker = configuration.weaker(&LoopSettings::default());
     for ignored in configuration.ignored.iter().chain(&weaker) {
         notes.advice(

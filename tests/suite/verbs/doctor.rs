@@ -46,6 +46,35 @@ fn doctor_shows_the_agent_in_use_and_works_anywhere() {
     assert_eq!(output.exits(1).json()["agent"], serde_json::Value::Null);
 }
 
+#[test]
+fn doctor_names_what_stops_every_command_in_json_too() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.maxRetries", "abc");
+    let problem = |words: &[&str]| {
+        let found = sandbox.ralph(&["doctor", "--json"]).exits(1).json();
+        for word in words {
+            assert!(noted(&found, "problems")[0].contains(word), "{found}");
+        }
+        sandbox.ralph(&["doctor"]).exits(1).says(words[0]);
+    };
+    problem(&[
+        "the setting ralph.maxRetries is 'abc'",
+        "--get-all ralph.maxRetries",
+    ]);
+    fs::rename(sandbox.top.join(".git"), sandbox.notes.join("was")).unwrap();
+    sandbox.write(".git", "gitdir: /nowhere/r\n");
+    let file = format!(
+        "{}/.git says that the repository is /nowhere/r",
+        sandbox.top.display()
+    );
+    problem(&[&file, "worktree repair"]);
+    sandbox.ralph(&["status"]).exits(1).says(&file);
+    fs::create_dir(sandbox.top.join("below")).unwrap();
+    let below = sandbox.top.join("below");
+    let run = sandbox.ralph_cmd(&["run"]).dir(&below).run().exits(1);
+    assert!(!run.says(&file).stderr.contains("git init"));
+}
+
 /// Messages and hints of a list in the answer, one in a line each.
 fn noted(found: &serde_json::Value, list: &str) -> Vec<String> {
     let entries = found[list].as_array().unwrap();
