@@ -35,6 +35,9 @@ const MAX_REASON: usize = 16 * 1024;
 /// Maximum size of the text above the stories in a prompt, in bytes; its beginning is kept.
 const MAX_PREAMBLE: usize = 4 * 1024;
 
+/// The words behind the attempt of a note that was not accepted.
+const NOT_ACCEPTED: &str = ", not accepted";
+
 /// Maximum size of the learnings in a prompt, in bytes; the newest are kept.
 const MAX_LEARNINGS: usize = 16 * 1024;
 
@@ -361,14 +364,30 @@ fn beginning(text: &str, limit: usize) -> String {
     format!("{}\n[...]", kept.trim())
 }
 
-/// Returns the learnings without the notes that a later attempt repeats, whole. A note begins with its attempt, as
-/// `[story@number] `; what an agent wrote without one stays.
-fn without_repeats(learnings: &str) -> String {
-    let text_of = |line: &str| {
-        let (attempt, text) = line.strip_prefix('[')?.split_once("] ")?;
-        let (_, number) = attempt.rsplit_once('@')?;
-        number.parse::<u32>().ok().map(|_| text.to_owned())
+/// Reads the attempt with which a note begins, as `[story@number] `; returns its story, its number and the text of the note.
+fn origin(line: &str) -> Option<(&str, u32, &str)> {
+    let (attempt, text) = line.strip_prefix('[')?.split_once("] ")?;
+    let (story, number) = attempt
+        .strip_suffix(NOT_ACCEPTED)
+        .unwrap_or(attempt)
+        .rsplit_once('@')?;
+    Some((story, number.parse().ok()?, text))
+}
+
+/// Marks the notes of attempts that were not accepted: what they say of the work may no longer be so.
+pub fn marked(learnings: &str, is_refused: impl Fn(&str, u32) -> bool) -> String {
+    let mark = |line: &str| match origin(line) {
+        Some((story, number, text)) if is_refused(story, number) => {
+            format!("[{story}@{number}{NOT_ACCEPTED}] {text}\n")
+        }
+        _ => format!("{line}\n"),
     };
+    learnings.lines().map(mark).collect()
+}
+
+/// Returns the learnings without the notes that a later attempt repeats, whole. What an agent wrote without its attempt stays.
+fn without_repeats(learnings: &str) -> String {
+    let text_of = |line: &str| origin(line).map(|(_, _, text)| text.to_owned());
     let mut notes: Vec<(Option<String>, Vec<&str>)> = Vec::new();
     for line in learnings.lines() {
         match (text_of(line), notes.last_mut()) {

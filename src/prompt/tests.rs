@@ -219,6 +219,21 @@ fn repeated_learning_is_shown_once() {
 }
 
 #[test]
+fn notes_of_refused_attempts_are_marked_and_no_others() {
+    let learnings =
+        "Use tabs.\n[1@1] Use make.\n[1@2] Use make.\n[a@b@1] Use sed.\n[ERROR] port\n[2@x] port\n";
+    assert_eq!(marked(learnings, |_, _| false), learnings);
+    let refused = marked(learnings, |story, number| (story, number) != ("1", 2));
+    let wanted = learnings
+        .replace("[1@1]", "[1@1, not accepted]")
+        .replace("[a@b@1]", "[a@b@1, not accepted]");
+    assert_eq!(refused, wanted);
+    let text = prompt("", None, &refused);
+    let shown = "Use tabs.\n[1@2] Use make.\n[a@b@1, not accepted] Use sed.\n";
+    assert!(text.contains(shown), "{text}");
+}
+
+#[test]
 fn rules_name_only_what_is_so() {
     let open = prompt("- [ ] 1.1 one\n", None, "");
     assert!(

@@ -39,7 +39,17 @@ pub fn prompt_text(
     let top = &open.repo().top;
     let last_log = last_log.map(|log| below(top, &log));
     // A session has none of git-ralph's variables, so the prompt names the path.
-    let texts = Texts::of(top, (open.state.source(), listing), &learnings::file(open));
+    let mut texts = Texts::of(top, (open.state.source(), listing), &learnings::file(open));
+    // Of other open stories it is not known here: they may be attempted beside this one.
+    let completed = &open.state.progress().completed;
+    texts.learnings = prompt::marked(&texts.learnings, |of, number| {
+        let work = || completed.iter().find(|done| done.id == of)?.work.as_ref();
+        if of == story.id {
+            number < attempt && open.state.here.restored.as_deref() != Some(&*format!("{of}@{number}"))
+        } else {
+            work().is_some_and(|work| work.attempt != number)
+        }
+    });
     let change = open.change().worked_on();
     let work = (&change, open.state.source(), listing, story);
     let inputs = prompt::Inputs {

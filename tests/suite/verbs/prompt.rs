@@ -200,8 +200,14 @@ fn later_prompts_have_learnings_from_file_and_message() {
     let file = sandbox.top.join(".git/ralph/add-login/learnings.md");
     let learned = "from the file\n[1@1] from the message\n";
     assert_eq!(std::fs::read_to_string(&file).unwrap(), learned);
-    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
-    assert!(prompt.contains(learned), "{prompt}");
+    let shows = |note: &str| {
+        let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+        assert!(prompt.contains(note), "{prompt}");
+    };
+    shows("from the file\n[1@1, not accepted] from the message\n");
+    let agent = sandbox.completing("echo x >x; echo '<learning>it works</learning>'");
+    sandbox.step("retry", &agent).exits(0);
+    shows("from the file\n[1@1, not accepted] from the message\n[1@2] it works\n");
     let long: String = (0..9000).map(|n| format!("line {n}\n")).collect();
     std::fs::write(&file, long).unwrap();
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
