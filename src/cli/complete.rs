@@ -24,7 +24,7 @@ use crate::names::Change;
 use crate::settings::{Choice, Configuration};
 use crate::state::{self, Phase, State, Store};
 use crate::stories::Adapter;
-use crate::ui::plain;
+use crate::ui::{cut, plain};
 
 /// The words for an argument; `None` if there are none.
 type Words = Option<Vec<CompletionCandidate>>;
@@ -226,6 +226,11 @@ fn titled(value: &str, help: &str) -> CompletionCandidate {
     candidate(value, help).tag(Some(StyledStr::from("story")))
 }
 
+/// Returns the beginning of a title or a reason, for one line beside others.
+fn short(text: &str) -> String {
+    cut(&plain(text.lines().next().unwrap_or_default()), 60)
+}
+
 fn runtime() -> Option<Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -316,7 +321,7 @@ impl Place {
     fn stories(&self, state: &State, is_wanted: impl Fn(&String, bool) -> bool) -> Vec<CompletionCandidate> {
         let stories = self.listed(state).into_iter();
         let wanted = stories.filter(|(id, _, done)| is_wanted(id, *done));
-        wanted.map(|(id, title, _)| titled(&id, &title)).collect()
+        wanted.map(|(id, title, _)| titled(&id, &short(&title))).collect()
     }
 
     /// Returns the ids and titles of the stories of a loop, and whether each is done, as far as they are known without a
@@ -364,7 +369,7 @@ impl Place {
                 let reason = attempt.reason.as_ref().map(|reason| format!(": {reason}"));
                 let end = format!("{}{}", attempt.verdict, reason.unwrap_or_default());
                 match entry.title {
-                    Some(title) => titled(&attempt.name(), &format!("{title} ({end})")),
+                    Some(title) => titled(&attempt.name(), &format!("{} ({})", short(&title), short(&end))),
                     None => candidate(&attempt.name(), &end),
                 }
             })

@@ -40,6 +40,7 @@ use shown::{Styles, shown};
 
 pub use narrator::Narrator;
 pub use shown::plain;
+pub use width::cut;
 
 /// The options for a command's output.
 #[derive(Clone, Copy, Debug, Default)]

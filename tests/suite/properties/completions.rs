@@ -205,6 +205,27 @@ fn completing_runs_no_command_takes_no_lock_and_says_nothing() {
     }
 }
 
+#[test]
+fn titles_are_shown_with_their_beginning_and_no_effect() {
+    let sandbox = crate::support::Sandbox::new();
+    let list = format!("- [ ] \u{1b}[31m{} end\n", "long ".repeat(20));
+    sandbox.write("long.md", &list);
+    sandbox.ralph(&["start", "l", "--stories", "long.md"]).exits(0);
+    let words = ["--", "git-ralph", "skip", "l", ""];
+    let shown = sandbox
+        .direct(&words)
+        .env("COMPLETE", "fish")
+        .run()
+        .exits(0)
+        .stdout;
+    let (_, title) = shown.trim_end().split_once('\t').unwrap();
+    assert!(
+        title.starts_with("^[[31mlong ") && title.ends_with("..."),
+        "{shown}"
+    );
+    assert_eq!(title.len(), 60, "{shown}");
+}
+
 /// What has to be offered, whatever the shell.
 fn check(program: &str, complete: impl Fn(&Place, &str) -> Vec<String>) {
     let place = Place::new();
