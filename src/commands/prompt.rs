@@ -43,7 +43,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let change = match (context.resolve_change(args.change.as_deref()), &args.change) {
         (Ok(change), _) => change,
         (
-            Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. } | OpenRefusal::LostState(_))),
+            Err(unknown @ Error::Open(OpenRefusal::UnknownLoop { .. } | OpenRefusal::LostState { .. })),
             Some(name),
         ) => {
             let mut answered = match Change::new(name) {

@@ -30,7 +30,7 @@ pub struct Args {
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let open = match console.open(args.change.as_deref()).await {
         Err(Error::Open(
-            OpenRefusal::NoLoop { .. } | OpenRefusal::UnknownLoop { .. } | OpenRefusal::LostState(_),
+            OpenRefusal::NoLoop { .. } | OpenRefusal::UnknownLoop { .. } | OpenRefusal::LostState { .. },
         )) => {
             return Err(RemoteRefusal::NotHere(args.change).into());
         }

@@ -66,8 +66,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.json {
         console.document(&all);
     } else if all.is_empty() && exit == Exit::Done {
-        if let Some(change) = context.change_of_branch() {
-            let lost = context.unknown_loop(change.as_str(), &[]);
+        let of_branch = context.change_of_branch();
+        let of_branch = of_branch.map(|change| context.unknown_loop(change.as_str(), &[]));
+        if let Some(lost) = of_branch.or_else(|| context.first_lost_loop().map(Error::from)) {
             let hint = lost.advice().hint.unwrap_or_default();
             console.say(&format!("{lost}; {hint}\n"));
             return Ok(exit);

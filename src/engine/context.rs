@@ -11,14 +11,14 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::{Error, refuse};
 use crate::events::{Observer, tell};
-use crate::fs::target_of;
+use crate::fs::{entries_of, target_of};
 use crate::git::{
     Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file, leads_nowhere,
 };
 use crate::names::Change;
 use crate::paths::real;
 use crate::processes::Table;
-use crate::settings::{Configuration, Places, to_std};
+use crate::settings::{Configuration, Places, Strategy, to_std};
 use crate::signal::Stop;
 use crate::state::{self, State, Store, is_side, loops_among};
 use crate::stories;
@@ -187,15 +187,39 @@ impl<'o> Context<'o> {
         state.ok_or_else(|| self.unknown_loop(change.as_str(), &[]))
     }
 
+    /// Returns the error about a loop without a state, if its branch or its refs are there, as far as files tell.
+    fn lost_loop(&self, change: &Change) -> Option<OpenRefusal> {
+        let layout = self.repo.layout();
+        let is_there = |name: &str| layout.loose(name).is_some();
+        let is_on_branch = self.head.branch.as_deref() == Some(&change.branch_ref());
+        let has_start = is_there(&change.ralph_ref("start"));
+        let is_in_place = !is_on_branch && has_start && is_there(&Strategy::Stash.tip_ref(change));
+        let is_lost = is_on_branch || is_in_place || has_start && is_there(&change.branch_ref());
+        is_lost.then(|| OpenRefusal::LostState {
+            change: change.to_string(),
+            is_in_place,
+            is_here: is_on_branch || is_in_place,
+        })
+    }
+
+    /// Returns the error about the first loop of which all is there but its state.
+    pub fn first_lost_loop(&self) -> Option<OpenRefusal> {
+        let files = entries_of(&self.repo.common_dir.join("ralph")).unwrap_or_default();
+        let names = files.into_iter().map(|entry| entry.file_name());
+        let mut changes: Vec<Change> = names
+            .filter_map(|name| Change::new(name.to_str()?).ok())
+            .collect();
+        let known = state::changes(&self.repo.common_dir).ok()?;
+        changes.retain(|change| !known.contains(change));
+        changes.sort();
+        changes.iter().find_map(|change| self.lost_loop(change))
+    }
+
     /// Returns the error about a loop that is not among the known ones.
     pub fn unknown_loop(&self, name: &str, known: &[Change]) -> Error {
-        let is_on_its_branch = self
-            .head
-            .branch_name()
-            .and_then(|branch| branch.strip_prefix("ralph/"))
-            == Some(name);
-        if is_on_its_branch {
-            return OpenRefusal::LostState(name.to_owned()).into();
+        let change = Change::new(name).ok();
+        if let Some(lost) = change.and_then(|change| self.lost_loop(&change)) {
+            return lost.into();
         }
         OpenRefusal::UnknownLoop {
             name: name.to_owned(),
@@ -237,10 +261,13 @@ impl<'o> Context<'o> {
         }
         match (live.as_slice(), known.as_slice()) {
             ([one], _) | ([], [one]) => Ok(one.clone()),
-            ([], finished) => refuse(OpenRefusal::NoLoop {
-                finished: names(finished),
-                changes: stories::changes(&self.repo.top),
-            }),
+            ([], finished) => {
+                let lost = self.first_lost_loop().filter(|_| finished.is_empty());
+                refuse(lost.unwrap_or_else(|| OpenRefusal::NoLoop {
+                    finished: names(finished),
+                    changes: stories::changes(&self.repo.top),
+                }))
+            }
             (several, _) => Err(OpenRefusal::SeveralLoops(names(several)).into()),
         }
     }

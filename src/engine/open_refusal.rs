@@ -59,10 +59,21 @@ pub enum OpenRefusal {
             (None, []) => hint(start_one_of(changes)),
             (None, _) => hint("name one of them, or see: git ralph status"),
         };
-    /// The branch of a loop without its state.
-    #[error("the state of loop '{0}' is gone from .git/ralph, and its branch ralph/{0} is still there")]
-    LostState(String)
-        => "to go on from the branch: git ralph start {change} --resume --stories <list>; without --stories where the list is in a known place", (change);
+    /// The branch or the refs of a loop without its state.
+    #[error("the state of loop '{change}' is gone from .git/ralph, and its {} still there", if *is_in_place { "refs are".to_owned() } else { format!("branch ralph/{change} is") })]
+    LostState {
+        change: String,
+        /// True if no branch has its checkpoints.
+        is_in_place: bool,
+        /// True if HEAD is on its branch, or need not be.
+        is_here: bool,
+    }
+        => |change, is_here| {
+            let branch = typed(format!("ralph/{change}"));
+            let switch = if *is_here { String::new() } else { format!("git checkout {branch}, then: ") };
+            let change = typed(change);
+            hint(format!("to go on from there: {switch}git ralph start {change} --resume --stories <list>; without --stories where the list is in a known place"))
+        };
     /// There is no live loop, but perhaps finished ones.
     #[error("{}{}", if finished.is_empty() { "no loop has been started in this repository" } else { "there is no active loop here" }, list(" (finished: ", finished, ")"))]
     NoLoop {

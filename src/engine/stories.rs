@@ -98,7 +98,15 @@ pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceErro
 
 /// Reads the stories of a loop from what its list has now.
 pub(super) async fn listing_in_place(state: &State, top: &Path) -> Result<Listing, SourceError> {
-    Ok(remembering(state, state.source().list(top).await?))
+    match state.source().list(top).await {
+        Err(SourceError::Missing { path }) => {
+            let before = Git::at_top(top).file_behind(state.checkpoint(), &path).await;
+            let has_it = matches!(before, Ok(Some(_)));
+            let checkpoint = has_it.then(|| state.checkpoint().short().to_owned());
+            Err(SourceError::Gone { path, checkpoint })
+        }
+        listing => Ok(remembering(state, listing?)),
+    }
 }
 
 /// Returns the list of the last checkpoint with what was added to it since; `None` if no commit has it.

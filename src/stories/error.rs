@@ -123,6 +123,20 @@ pub enum SourceError {
     #[error("no story file at '{path}'{}", relative_to(path))]
     Missing { path: String }
         => "name another list: --stories <path>, or: git config ralph.stories <path>";
+    /// The list of a loop that has begun was moved or deleted.
+    #[error("the story list '{path}' of this loop is gone")]
+    Gone {
+        path: String,
+        /// The last checkpoint, if it has the list.
+        checkpoint: Option<String>,
+    }
+        => |path, checkpoint| hint(match checkpoint {
+            Some(commit) => format!(
+                "if it was moved, move it back; to have it as at the last checkpoint: git restore --source={commit} :{}",
+                typed(format!("/{path}"))
+            ),
+            None => "move it back, or write it again; no checkpoint has it".to_owned(),
+        });
     /// The path is relative to the top, but was typed in another directory.
     #[error("no story file at '{path}'{}", relative_to(path))]
     FromTop {

@@ -26,7 +26,10 @@ pub enum StartRefusal {
     }
         => |branch, stories| {
             let change = branch.trim_start_matches("ralph/");
-            let stories: String = stories.iter().map(|list| format!(" --stories {}", typed(list))).collect();
+            let stories = stories.as_ref().map_or_else(
+                || " (with --stories <list> unless the list is in a known place)".to_owned(),
+                |list| format!(" --stories {}", typed(list)),
+            );
             hint(format!(
                 "git ralph start {change} --resume{stories}, or: git checkout <another branch>",
                 change = typed(change)

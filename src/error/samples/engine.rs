@@ -50,7 +50,16 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             known: Vec::new(),
             changes: words(&["add-login"]),
         },
-        OpenRefusal::LostState(change()),
+        OpenRefusal::LostState {
+            change: change(),
+            is_in_place: false,
+            is_here: false,
+        },
+        OpenRefusal::LostState {
+            change: change(),
+            is_in_place: true,
+            is_here: true,
+        },
         OpenRefusal::NoLoop {
             finished: Vec::new(),
             changes: words(&["add-login"]),

@@ -277,6 +277,14 @@ fn source() -> Vec<SourceError> {
             paths: words(&["specs/add-login/tasks.md", "prd.json"]),
         },
         SourceError::Missing { path: list() },
+        SourceError::Gone {
+            path: list(),
+            checkpoint: Some("0123456789".to_owned()),
+        },
+        SourceError::Gone {
+            path: list(),
+            checkpoint: None,
+        },
         SourceError::FromTop {
             path: "docs/TODO.md".to_owned(),
             from_here: "../TODO.md#item".to_owned(),

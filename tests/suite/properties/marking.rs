@@ -100,7 +100,9 @@ fn a_story_that_was_renamed_renumbered_or_deleted_is_done() {
 fn a_list_that_cannot_be_read_any_more_fails_the_attempt() {
     let sandbox = allowed();
     sandbox.start();
-    next(&sandbox, "rm \"$list\"").exits(3).says("no story file at");
+    next(&sandbox, "rm \"$list\"")
+        .exits(3)
+        .says("of this loop is gone");
     sandbox.is_at_checkpoint();
     assert_eq!(done(&sandbox), [false, false, false]);
 }

@@ -181,7 +181,7 @@ fn request_that_no_run_has_taken_stops_no_abort() {
     sandbox
         .ralph(&["abort"])
         .exits(0)
-        .says("a request to skip a story waits: no story file");
+        .says("a request to skip a story waits: the story list");
     assert!(sandbox.top.join(TASKS).exists());
 }
 
