@@ -76,7 +76,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Returns it for a judgement that did not come to an end: what its agent spent counts once, with the next one.
+    /// Returns it for a judgement that did not end: what its agent spent counts once, with the next one.
     pub fn without_spending(self) -> Self {
         Self {
             cost_usd: self.cost_usd.map(|_| 0.0),
