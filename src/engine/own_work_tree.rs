@@ -377,11 +377,20 @@ pub(super) async fn make_again(
     Ok(made.set_up)
 }
 
-/// Goes to the work tree of a live loop that has one of its own.
+/// Goes to the work tree of a loop that has one of its own, if the loop is live, or has still to remove it.
 pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result<Context<'o>, Error> {
     let place = state.work_tree();
     let is_there = place == context.repo.top && !is_half_made(&state.change, place);
-    if !state.has_own_work_tree() || !state.is_live() || is_there {
+    if !state.has_own_work_tree() || is_there {
+        return Ok(context);
+    }
+    if !state.is_live() {
+        let layout = RepoLayout::of_work_tree(place).filter(|_| state.is_leaving());
+        let is_whole = layout.is_some_and(|layout| layout.shares(&context.repo.common_dir));
+        // Git may have been cut off while it removed it.
+        if is_whole && discover(place).await.is_ok() {
+            return context.at(place).await;
+        }
         return Ok(context);
     }
     match refusal(&context.repo, state)? {

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use nix::sys::signal::Signal;
+
 use super::run_stories::{checkpoints, require_no_side, until, verdicts, words};
 use crate::support::{Sandbox, wait_until};
 
@@ -180,6 +182,32 @@ fn place_whose_work_tree_is_removed_is_used_again_though_its_trash_stays() {
     assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
     let refs = sandbox.git(&["for-each-ref", "--format=%(refname)"]);
     assert!(!refs.contains("todo+"), "{refs}");
+}
+
+#[test]
+fn place_is_used_again_after_a_kill_while_its_work_tree_was_made() {
+    let sandbox = Sandbox::with_free_stories(5);
+    sandbox.write(".gitignore", "ignored\n");
+    sandbox.git(&["add", ".gitignore"]);
+    sandbox.git(&["commit", "-qm", "rules"]);
+    let notes = sandbox.notes.display();
+    // The third work tree is in a place that was used before.
+    let setup = format!(
+        "echo x >ignored; echo x >>'{notes}/made'; test $(wc -l <'{notes}/made') = 3 || exit 0; \
+         touch '{notes}/prepares'; until test -e '{notes}/go'; do sleep 0.05; done"
+    );
+    sandbox.configure("ralph.worktreeSetup", &setup);
+    let agent = sandbox.completing("echo x >work$RALPH_STORY");
+    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    let prepares = sandbox.notes.join("prepares");
+    wait_until("it prepares", || prepares.exists());
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    let again = sandbox.ralph(&words("--jobs=2", &[], &agent)).exits(0);
+    assert!(!again.stderr.contains("stays"), "{}", again.stderr);
+    assert_eq!(checkpoints(&sandbox).len(), 5);
+    assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
 }
 
 #[test]

@@ -454,7 +454,7 @@ impl Step {
             // Below the top, where it is part of the prints.
             let sandbox = Sandbox::new();
             sandbox.configure("ralph.worktreeDir", "target/trees");
-            sandbox.configure("ralph.worktreeSetup", "echo SECRET=2 >.env");
+            sandbox.configure("ralph.worktreeSetup", "echo SECRET=2 >.env; echo x >prepared");
             if self.name.starts_with("own_submodule_") {
                 add_submodule(&sandbox);
             }

@@ -20,10 +20,12 @@ use crate::state::{Ending, Phase, Store, is_side, sides};
 const OF_START: [&str; 4] = ["start", "anchor", "judged", "gate-files"];
 
 /// Returns the first places of a change in which nothing of the user's is: no loop, no branch and no directory of that name.
+/// Work trees that a killed run had begun to make are removed first.
 ///
 /// # Errors
 /// If the names of its sides are too long.
 pub async fn free_places(open: &Loop<'_>, most: u16) -> Result<Vec<u16>, Error> {
+    clear_half_made_sides(&open.context, open.change()).await?;
     let common_dir = &open.repo().common_dir;
     let refs = open.git().refs(&["refs/heads/ralph"]).await?;
     let main = open.repo().main_top().await?;
