@@ -235,15 +235,23 @@ fn is_same_place(one: &[u8], other: &[u8]) -> bool {
     one == other || is_below(one, other) || is_below(other, one)
 }
 
-/// Keeps the files that gates made by a ref, on top of those from before.
-async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
+/// Keeps the files that gates or a preparation made by a ref, on top of those from before.
+pub(super) async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     let entries = open.state.here.gate_files.borrow().clone();
+    if entries.is_empty() {
+        return Ok(());
+    }
     let name = open.change().ralph_ref("gate-files");
     let (repo, scratch) = (open.repo(), open.site().file("gate-files.index"));
     let empty = repo.empty_tree().await?;
     let tree = repo.tree_with(&scratch, &empty, &entries, &[]).await?;
     let before = repo.git.refs(&[&name]).await?;
     let parents: Vec<&Oid> = before.iter().map(|found| &found.oid).collect();
+    for parent in &parents {
+        if repo.git.tree_of(parent).await? == tree {
+            return Ok(());
+        }
+    }
     let new = repo
         .commit_tree(&tree, &parents, "files that only gates made")
         .await?;

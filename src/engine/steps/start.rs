@@ -15,7 +15,7 @@ use crate::engine::numbers::take_numbers;
 use crate::engine::position::{Position, View};
 use crate::engine::stories::{listed, progress_of};
 use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
-use crate::engine::{Context, Loop, agent_of, judged, missing_agents, own_output, refuse_inside_attempt};
+use crate::engine::{Context, Loop, agent_of, missing_agents, own_output, refuse_inside_attempt};
 use crate::error::Error;
 use crate::events::{Notices, What};
 use crate::fs::may_exist;
@@ -68,7 +68,6 @@ pub(super) async fn begin<'o>(
     };
     transition::apply(&mut open, Intent::Start(plan), known).await?;
     open.view.note_at_checkpoint(true);
-    judged::leave_out_of_work(&open, &options.set_up).await?;
     tell(&open, options, &found, &saved);
     if let Some(old) = old {
         let log = typed(old);
@@ -224,6 +223,7 @@ async fn compute(
         ..Here::new(WorkTreePath::new(&repo.top), before)
     };
     let mut state = State::new(change.clone(), common, here);
+    state.here.gate_files.replace(options.set_up.clone());
     state.intent = Some(Intent::Start(plan.clone()));
     Ok((state, plan, saved))
 }

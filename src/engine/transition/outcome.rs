@@ -25,6 +25,7 @@ pub(super) async fn enter(
 ) -> Result<Vec<What>, Error> {
     Ok(match intent {
         Intent::Start(_) => {
+            judged::keep_gate_files(open).await?;
             begin(open);
             Vec::new()
         }
