@@ -3,6 +3,7 @@
 //! The logs of attempts determine the numbers. A ref without a log here, from an earlier loop or another clone,
 //! reserves its number with an empty log.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -73,6 +74,22 @@ pub(super) fn logged(attempts: &Path, story: &str) -> Result<u32, FileError> {
 /// Returns the path of an attempt's log.
 pub(crate) fn log_of(open: &Loop<'_>, story: &str, attempt: u32) -> PathBuf {
     open.store.attempt_log(story, attempt)
+}
+
+/// Makes the log of an attempt; returns it, and its name in events.
+pub(crate) fn make_log(
+    open: &Loop<'_>,
+    story: &str,
+    attempt: u32,
+) -> Result<(File, Option<String>), FileError> {
+    let path = log_of(open, story, attempt);
+    let made = open.store.door().make_file(&path, 0o600);
+    let log = made.map_err(|error| file_error("make", &path, error))?;
+    let name = path.file_name();
+    Ok((
+        log,
+        name.map(|name| format!("attempts/{}", name.to_string_lossy())),
+    ))
 }
 
 /// Returns the ref that keeps what an attempt left, and the log with what it printed, as far as they are there.

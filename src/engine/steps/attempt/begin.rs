@@ -14,7 +14,7 @@ use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, Step, list_growth, numbers, shared_stash, stories, unmarked_stories};
 use crate::error::Error;
 use crate::events::{AttemptStarted, InForce, What};
-use crate::fs::{Durability, file_error};
+use crate::fs::Durability;
 use crate::settings::Settings;
 use crate::state::{Current, Intent, Phase, Running};
 use crate::stories::{Listing, Story};
@@ -108,11 +108,7 @@ pub(crate) fn begin_at(
     let (before, story) = chosen;
     open.remember_tally();
     let number = numbers::next_number(open, &story.id)?;
-    let log_path = numbers::log_of(open, &story.id, number);
-    let door = open.store.door();
-    let log = door
-        .make_file(&log_path, 0o600)
-        .map_err(|error| file_error("make", &log_path, error))?;
+    let (log, log_name) = numbers::make_log(open, &story.id, number)?;
     let run = run_name(Timestamp::now());
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
     open.state.end_wait();
@@ -142,9 +138,7 @@ pub(crate) fn begin_at(
         total,
         agent: agent.map(Agent::label),
         format: agent.map(|agent| agent.format.to_string()),
-        log: log_path
-            .file_name()
-            .map(|name| format!("attempts/{}", name.to_string_lossy())),
+        log: log_name,
         slot,
         settings: Some(Box::new(in_force(settings, &open.repo().top))),
     }));

@@ -7,39 +7,37 @@ use super::Made;
 use crate::engine::{Loop, numbers};
 use crate::error::Error;
 use crate::events::{Attempt, AttemptStarted, What};
-use crate::fs::{Links, file_error, open_regular};
+use crate::fs::{Links, open_regular};
 use crate::refs::KeptRef;
 use crate::state::Verdict;
 
-/// Keeps the work of an attempt that is not judged any more, and says why. The log has the attempt; it does not count.
+/// Keeps the work of an attempt that is not judged any more, and says why. The log has the attempt; promised work does not count.
 pub(super) async fn keep(open: &Loop<'_>, made: &Made, why: &str) -> Result<(), Error> {
     let story = &made.attempt.story;
     let number = numbers::next_number(open, story)?;
+    // The log reserves the number, and stops no end of a loop.
+    let log = match numbers::make_log(open, story, number) {
+        Ok((mut log, name)) => {
+            copy_log(open, made, &mut log);
+            name
+        }
+        Err(error) => {
+            open.tell(error.to_string());
+            None
+        }
+    };
     let name = open.change().attempt_ref(story, number);
-    let wanted: Vec<KeptRef> = made
-        .commit
-        .iter()
-        .map(|commit| KeptRef::new(name.clone(), commit.clone()))
-        .collect();
+    let wanted = made.commit.clone().map(|commit| KeptRef::new(name, commit));
     let kept = open
-        .keep_refs(&wanted, "ralph: an attempt that is not judged")
+        .keep_refs(wanted.as_slice(), "ralph: an attempt that is not judged")
         .await?;
-    let path = numbers::log_of(open, story, number);
-    let mut log = open
-        .store
-        .door()
-        .make_file(&path, 0o600)
-        .map_err(|error| file_error("make", &path, error))?;
-    copy_log(open, made, &mut log);
     open.tell(format!(
         "the attempt at story {story} is not judged, because {why}"
     ));
     if let Some(begun) = made.begun.clone() {
         open.emit(What::AttemptStarted(AttemptStarted {
             attempt: number,
-            log: path
-                .file_name()
-                .map(|name| format!("attempts/{}", name.to_string_lossy())),
+            log,
             slot: Some(made.slot),
             ..begun
         }));

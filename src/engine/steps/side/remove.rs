@@ -155,9 +155,7 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: &[Made]) ->
             let name = open.change().ralph_ref(&format!("attempts/{attempt}"));
             kept.push(KeptRef::beside(&name, &found.oid));
         }
-        // Gates of `land` run in a side in which no work is done.
         let is_known = plain.contains(&found.name)
-            || found.name.starts_with(&change.ralph_ref("start-gates-"))
             || attempt.is_some()
             || found.name == finished && side.git().tree_of(&found.oid).await? == tree;
         if is_known {
