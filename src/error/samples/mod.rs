@@ -129,6 +129,11 @@ fn list() -> String {
     renamed("openspec/changes/add-login/tasks.md")
 }
 
+fn gone(checkpoint: Option<String>) -> SourceError {
+    let path = list();
+    SourceError::Gone { path, checkpoint }
+}
+
 fn command() -> Vec<CommandError> {
     let program = || "git".to_owned();
     vec![
@@ -277,14 +282,8 @@ fn source() -> Vec<SourceError> {
             paths: words(&["specs/add-login/tasks.md", "prd.json"]),
         },
         SourceError::Missing { path: list() },
-        SourceError::Gone {
-            path: list(),
-            checkpoint: Some("0123456789".to_owned()),
-        },
-        SourceError::Gone {
-            path: list(),
-            checkpoint: None,
-        },
+        gone(Some("0123456789".to_owned())),
+        gone(None),
         SourceError::FromTop {
             path: "docs/TODO.md".to_owned(),
             from_here: "../TODO.md#item".to_owned(),

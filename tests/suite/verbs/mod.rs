@@ -15,6 +15,7 @@ mod install;
 mod land;
 mod list_elsewhere;
 mod log;
+mod lost;
 mod next;
 mod prompt;
 mod prune;
