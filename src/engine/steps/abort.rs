@@ -17,6 +17,13 @@ use crate::state::{EndPlan, EndStep, Intent};
 /// If the user is needed (exit 7): HEAD has moved, or the original branch has moved, is gone or is checked out
 /// in another work tree. Nothing is changed then.
 pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
+    close(open).await?;
+    Box::pin(leave::take_away(open)).await?;
+    Ok(())
+}
+
+/// Does the same, and leaves a work tree of the loop's own where it is.
+pub(super) async fn close(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     let (plan, known) = if open.state.has_own_work_tree() {
         (Box::pin(leave::plan(open, None)).await?, Known::fresh())
@@ -28,7 +35,6 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     transition::take(open, Intent::End(plan), known).await?;
     Box::pin(put_away.tell(open, &finished)).await?;
     lifecycle_hooks::tell_hooks(open, None).await?;
-    Box::pin(leave::take_away(open)).await?;
     Ok(())
 }
 
