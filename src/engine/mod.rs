@@ -61,6 +61,7 @@ mod work_tree_copies;
 mod work_tree_lock;
 mod work_tree_place;
 mod work_tree_removal;
+mod work_tree_reuse;
 mod work_tree_setup;
 
 pub use attempt::backoff::Unanswered;
@@ -96,8 +97,9 @@ pub use steps::resume::resume;
 pub use steps::return_to_base::{place_before, return_to_base, return_to_loop};
 pub use steps::run::{Driver, Stopped, note_end_of_run};
 pub use steps::side::{
-    Beginning, Made, Shared, Taken, begin_side, free_places, hold_list, made_by, may_begin, open_side,
-    release_list, remove_lost, remove_side, settings_of_side, take_in, was_taken_in, why_in_turn,
+    Beginning, Made, Shared, Taken, begin_side, free_places, hold_list, is_accepted, made_by, may_begin,
+    open_side, release_list, remove_left, remove_lost, remove_side, settings_of_side, take_in, was_taken_in,
+    why_in_turn,
 };
 pub use steps::skip::{skip, story_to_skip, take_skips};
 pub use steps::start::preview;

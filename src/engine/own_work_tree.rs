@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::work_tree_contents::{settle, tell_lacking};
+use super::work_tree_contents::{note_untracked, settle, tell_lacking};
 use super::work_tree_copies::copy_ignored;
 use super::work_tree_lock::{is_half_made, is_locked, making, note_made, owner, reason};
 use super::work_tree_place::{OwnTree, Place, configured, is_free, real};
@@ -78,16 +78,20 @@ fn is_cut_off(repo: &Repo, top: &Path) -> Result<bool, FileError> {
 pub(super) async fn clear_half_made_sides(context: &Context<'_>, of: &Change) -> Result<(), Error> {
     let settings = &context.configuration.settings;
     for top in context.repo.layout().linked_work_trees()? {
-        let side = owner(&top).map(|(change, _)| change);
-        let Some(side) = side.filter(|side| side.side_of().is_some_and(|(change, _)| change == *of)) else {
+        let Some((side, is_half_made)) = owner(&top) else {
             continue;
         };
+        if side.side_of().is_none_or(|(change, _)| change != *of) {
+            continue;
+        }
         let store = Store::new(&context.repo.common_dir, &side);
         // Another process may be making it; and a loop that has begun in it removes it itself.
         let Ok(_alone) = store.lock_making() else {
             continue;
         };
-        if store.load()?.is_some_and(|state| state.is_live()) {
+        let state = store.load()?;
+        // One that a loop has left is removed when the loop is opened.
+        if state.is_some_and(|state| state.is_live() || state.is_leaving() && !is_half_made) {
             continue;
         }
         let place = &Place::Configured;
@@ -138,6 +142,7 @@ impl OwnTree<'_> {
             if self.settings.worktree_setup.is_some() || !self.settings.worktree_copy.is_empty() {
                 set_up(self, &made).await?;
                 new = settle(self, &made).await?;
+                note_untracked(&made).await?;
                 modes.give(&made)?;
             }
             tell_lacking(self, &made).await?;
@@ -157,6 +162,12 @@ impl OwnTree<'_> {
 
     /// Removes the work tree of a loop that has not begun, or has lost its files; what git did not write goes to the trash.
     async fn clear_away(self, top: &Path) -> Result<(), Error> {
+        let why = "an earlier git-ralph was cut off; the work tree that it began to make is removed";
+        self.clear(top, Some(why)).await
+    }
+
+    /// Does the same; says why, if that is given.
+    async fn clear(self, top: &Path, why: Option<&str>) -> Result<(), Error> {
         let (context, change) = (self.context, self.change);
         end_setup(top).await?;
         let store = Store::new(&context.repo.common_dir, change);
@@ -172,10 +183,9 @@ impl OwnTree<'_> {
             }
         };
         drop_empty_parent(context.repo.main_top().await?.as_deref(), top, self.settings);
-        let place = top.display();
-        self.tell(format!(
-            "an earlier git-ralph was cut off; the work tree that it began to make is removed: {place}"
-        ));
+        if let Some(why) = why {
+            self.tell(format!("{why}: {}", top.display()));
+        }
         if let Some(moved) = moved {
             let place = moved.display();
             self.tell(format!("files in it that no commit has are moved to {place}"));
@@ -193,6 +203,32 @@ impl OwnTree<'_> {
             return Err(StartRefusal::NoCommitForWorkTree.into());
         };
         let top = self.directory().await?;
+        let linked = Linked {
+            branch: context.head.branch_name().map(str::to_owned),
+            from: WorkTreePath::new(&context.repo.top),
+            leaving: false,
+            emptied_before: 0,
+        };
+        if let Some(left) = self.closed_side()?.filter(|left| left.work_tree() == top) {
+            let mut taken = None;
+            if left.is_leaving() {
+                taken = self.take_over(&left, &head).await?;
+                if taken.is_none() {
+                    self.clear(&top, None).await?;
+                }
+            }
+            if taken.is_some() || is_free(&top)? {
+                self.forget_left(&left).await?;
+            }
+            if let Some(set_up) = taken {
+                return Ok(Prepared {
+                    top,
+                    linked,
+                    is_new: false,
+                    set_up,
+                });
+            }
+        }
         let trees = context.repo.work_trees().await?;
         for tree in &trees {
             let is_ours = |reason: String| tree.locked.as_ref() == Some(&reason);
@@ -210,12 +246,6 @@ impl OwnTree<'_> {
             }
             self.clear_away(&tree.top).await?;
         }
-        let linked = Linked {
-            branch: context.head.branch_name().map(str::to_owned),
-            from: WorkTreePath::new(&context.repo.top),
-            leaving: false,
-            emptied_before: 0,
-        };
         self.tell_left_behind(head.short()).await?;
         let is_new = is_free(&top)?;
         let Made { top, set_up } = if is_new {

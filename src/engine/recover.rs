@@ -137,7 +137,9 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         }
     }
     allow_retries(&open.context, &mut open.state);
-    if Box::pin(leave::take_away(open)).await? {
+    // The run of a side's loop may use the work tree that the side has left.
+    let is_in_use = purpose == Purpose::Look && open.state.here.is_side;
+    if !is_in_use && Box::pin(leave::take_away(open)).await? {
         open.completed = open.state.here.closed.map(Effect::Closed);
     }
     Ok(())

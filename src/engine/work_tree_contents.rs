@@ -1,13 +1,18 @@
 //! Settles what the preparation of a loop's new work tree has made: none of it is work of the loop. Reports what the work tree
 //! lacks.
 
+use std::path::Path;
+
 use super::work_tree_place::OwnTree;
 use crate::error::Error;
 use crate::events::Notices;
-use crate::fs::{Below, entries_of, may_exist, path_below};
+use crate::fs::{Below, Durability, entries_of, may_exist, path_below, read_if_there};
 use crate::git::worktree::{Count, Whose};
-use crate::git::{PathChange, Repo, StagedEntry, index};
+use crate::git::{PathChange, Repo, StagedEntry, index, split_z};
 use crate::paths::{first_few, path_of};
+
+/// File in the work tree's git directory: the paths that are untracked after its preparation, each with a NUL.
+const UNTRACKED: &str = "ralph/untracked";
 
 /// Reports submodules that are empty, and what git ignores in the work tree in which the command was typed and the new one has
 /// not.
@@ -61,4 +66,19 @@ pub(super) async fn settle(own: OwnTree<'_>, made: &Repo) -> Result<Vec<StagedEn
         "; to ignore them, add them to .gitignore",
     );
     Ok(new.into_iter().filter_map(|change| change.is).collect())
+}
+
+/// Notes the files and directories that are untracked in a work tree which was prepared just now.
+pub(super) async fn note_untracked(made: &Repo) -> Result<(), Error> {
+    let args = ["-z", "--others", "--directory"];
+    let untracked = made.git.cmd("ls-files", args).bytes().await?;
+    let door = Below::new(&made.git_dir);
+    door.make_dir(Path::new("ralph"), 0o700)?;
+    Ok(door.write(Path::new(UNTRACKED), &untracked, 0o600, Durability::Atomic)?)
+}
+
+/// Returns those that were noted, directories with a final slash; `None` if none were.
+pub(super) fn noted_untracked(made: &Repo) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let noted = read_if_there(&made.git_dir.join(UNTRACKED))?;
+    Ok(noted.map(|noted| split_z(&noted)))
 }

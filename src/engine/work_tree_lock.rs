@@ -73,11 +73,20 @@ pub fn half_made(repo: &Repo) -> Result<Vec<(Change, PathBuf)>, FileError> {
 /// # Errors
 /// If its git directory cannot be found or written: it counts as half made then.
 pub(super) fn note_made(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
+    note(top, &reason(change), mode)
+}
+
+/// Notes that a work tree is being made from one that was complete.
+pub(super) fn note_making(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
+    note(top, &making(change), mode)
+}
+
+fn note(top: &Path, reason: &str, mode: u32) -> Result<(), Error> {
     let Some(layout) = RepoLayout::of_work_tree(top) else {
         let unknown = io::Error::other("it names no git directory that can be read");
         return Err(file_error("read", &top.join(".git"), unknown).into());
     };
-    let reason = format!("{}\n", reason(change));
     let door = Below::new(&layout.git_dir);
+    let reason = format!("{reason}\n");
     Ok(door.write(Path::new(LOCKED), reason.as_bytes(), mode, Durability::Atomic)?)
 }

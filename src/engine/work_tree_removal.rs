@@ -249,7 +249,7 @@ async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
 }
 
 /// Returns whether a ref has a commit.
-async fn is_kept(git: &Git, commit: &Oid) -> Result<bool, GitError> {
+pub(super) async fn is_kept(git: &Git, commit: &Oid) -> Result<bool, GitError> {
     let args = ["--count=1", "--format=x", "--contains", commit.as_str()];
     Ok(!git.cmd("for-each-ref", args).bytes().await?.is_empty())
 }

@@ -16,8 +16,8 @@ use super::drive::drive;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{
     self, AttemptOptions, Driver, Loop, Made, Shared, StepEnd, Stopped, Taken, free_places, hold_list,
-    made_by, may_begin, open_side, release_list, remove_lost, remove_side, require_own_list, take_in,
-    take_skips, was_taken_in,
+    is_accepted, made_by, may_begin, open_side, release_list, remove_left, remove_lost, remove_side,
+    require_own_list, take_in, take_skips, was_taken_in,
 };
 use crate::error::Error;
 use crate::error::advice::Advise;
@@ -148,6 +148,9 @@ pub async fn abreast(
         }
     }
     run.show(open.context.observer);
+    if let Err(error) = Box::pin(remove_left(open)).await {
+        run.stop_with(End::Failed(error));
+    }
     if let Some(tenure) = tenure {
         // Attempts that were ended for it failed for no other reason.
         tenure.require().await?;
@@ -319,7 +322,8 @@ impl<C: Command> Abreast<'_, C> {
                 return Ok(Settled::Left);
             }
         }
-        match Box::pin(remove_side(open, side, &made)).await {
+        let is_used_again = self.end.is_none() && is_accepted(open, &made)?;
+        match Box::pin(remove_side(open, side, &made, is_used_again)).await {
             Ok(true) => Ok(settled),
             Ok(false) => Ok(Settled::Left),
             Err(error) => {

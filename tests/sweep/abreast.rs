@@ -35,9 +35,15 @@ fn killed_runs_do_each_story_once() {
 
 fn storm(seed: u64) -> Result<(), String> {
     let sandbox = Sandbox::with_free_stories(STORIES);
+    sandbox.write(".gitignore", "built\n");
+    sandbox.git(&["add", ".gitignore"]);
+    sandbox.git(&["commit", "-q", "-m", "rules"]);
+    // The work tree of a story is used again, and prepared again where nothing is built.
+    sandbox.configure("ralph.worktreeSetup", "echo new >prepared; echo new >built");
     // Every third story meets another one in a file.
     let agent = sandbox.completing(
-        "sleep 0.$((1 + $$ % 3)); echo \"$RALPH_STORY\" >work$RALPH_STORY
+        "test $((RALPH_STORY % 4)) != 0 || rm built
+        sleep 0.$((1 + $$ % 3)); echo \"$RALPH_STORY\" >work$RALPH_STORY
         test $((RALPH_STORY % 3)) != 0 || echo \"$RALPH_STORY\" >>common",
     );
     sandbox.configure("ralph.verify", "sleep 0.05; test -e common");
@@ -56,6 +62,8 @@ fn storm(seed: u64) -> Result<(), String> {
         let work = sandbox.git(&["show", &format!("ralph/todo:work{story}")]);
         assert_eq!(work, story.to_string());
     }
+    let files = sandbox.git(&["ls-tree", "--name-only", "ralph/todo"]);
+    assert!(!files.contains("prepared") && !files.contains("built"), "{files}");
     let common = sandbox.git(&["show", "ralph/todo:common"]);
     let mut lines: Vec<&str> = common.lines().collect();
     lines.sort_unstable();

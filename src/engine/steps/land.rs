@@ -339,7 +339,7 @@ async fn judge(open: &Loop<'_>, commit: &Oid, gates: &dyn Observer) -> Result<Op
 /// Removes the loop in which gates ran, with what only they have made; what was put back after them stays in its trash.
 async fn remove(open: &Loop<'_>, side: Loop<'_>) -> Result<(), Error> {
     let store = side.store.clone();
-    Box::pin(remove_side(open, side, &[])).await?;
+    Box::pin(remove_side(open, side, &[], false)).await?;
     let trash = store.file("trash");
     store.door().remove(&trash.join(TRASH))?;
     if entries_of(&trash)?.is_empty() {

@@ -9,7 +9,9 @@ use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::transition::{
     FINAL, Known, final_state, merged, target_at, target_index, work_tree_at, work_tree_now,
 };
-use crate::engine::work_tree_removal::{Removal, TRASH, drop_empty_parent, emptied_into, remove_final};
+use crate::engine::work_tree_removal::{
+    Removal, TRASH, drop_empty_parent, emptied_into, is_kept, remove_final,
+};
 use crate::engine::{Loop, submodules};
 use crate::error::{Error, refuse};
 use crate::fs::{Durability, may_exist, target_of};
@@ -183,6 +185,10 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
         }
         let are_shared = target_of(&top)?.is_none() || submodules::share_all(open).await?;
         let own = Git::at_top(&top).with_settings(open.git().settings());
+        if target_of(&top)?.is_some() && !has_kept_commit(&own, &outside, open).await? {
+            outside.unlock_work_tree(&top).await?;
+            return Ok(Removal::Stays("no ref has the commit that is checked out in it"));
+        }
         remove_final(&outside, &own, are_shared, (&site.own_door(), &trash)).await
     };
     let mut removed = remove().await;
@@ -216,7 +222,11 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
             None
         }
         Ok(Removal::Stays(why)) => Some(why.to_owned()),
-        Err(error) => Some(format!("it could not be removed ({error})")),
+        Err(error) => {
+            // Its loop is over: the user removes it.
+            let _ = outside.unlock_work_tree(&top).await;
+            Some(format!("it could not be removed ({error})"))
+        }
     };
     if let Some(why) = stays {
         let top = top.display();
@@ -229,6 +239,19 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
         open.view.note_head(open.context.head.clone());
     }
     Ok(true)
+}
+
+/// Returns whether the commit that is checked out in the work tree of a closed loop is the loop's last one, or one that a ref has.
+async fn has_kept_commit(own: &Git, outside: &Git, open: &Loop<'_>) -> Result<bool, Error> {
+    let names = ["HEAD".to_owned(), open.change().ralph_ref("finished")];
+    let both = own.cmd("rev-parse", names).any_exit().await?;
+    let both = String::from_utf8_lossy(&both.stdout).into_owned();
+    let mut both = both.lines().filter_map(Oid::parse);
+    let (head, finished) = (both.next(), both.next());
+    match head {
+        Some(head) if finished.as_ref() != Some(&head) => Ok(is_kept(outside, &head).await?),
+        _ => Ok(true),
+    }
 }
 
 /// Lists the work trees as they are seen from this one, if it is there.

@@ -46,7 +46,9 @@ pub async fn start<'o>(
     let state = store.load()?;
     let mut place = options.own_work_tree.clone();
     let mut options = options.clone();
-    if let Some(state) = state.filter(|state| state.is_live() || state.is_leaving()) {
+    // A side uses the work tree that it has left again.
+    let is_kept = |state: &State| state.is_leaving() && matches!(options.begun_for, BegunFor::Side);
+    if let Some(state) = state.filter(|state| state.is_live() || state.is_leaving() && !is_kept(state)) {
         if state.is_live() && options.restart {
             let top = &context.repo.top;
             let name = change.as_str();

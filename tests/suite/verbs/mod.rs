@@ -49,6 +49,7 @@ mod run_stories_limits;
 mod run_stories_meet;
 mod run_stories_planted;
 mod run_stories_prepared;
+mod run_stories_reuse;
 mod settings_found;
 mod skip;
 mod start;

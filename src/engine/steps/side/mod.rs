@@ -29,7 +29,7 @@ pub use made::{Made, made_by, open_side};
 pub(crate) use ready::count_last;
 pub use ready::{Beginning, may_begin, was_taken_in, why_in_turn};
 pub(in crate::engine) use remove::remove_all;
-pub use remove::{free_places, remove_lost, remove_side};
+pub use remove::{free_places, is_accepted, remove_left, remove_lost, remove_side};
 pub use shared::Shared;
 pub use take_in::{Taken, take_in};
 

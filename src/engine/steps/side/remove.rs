@@ -2,19 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::abort::close;
+use super::super::leave;
 use super::keep::keep;
 use super::{Made, made_by, open_side, was_taken_in};
 use crate::engine::own_work_tree::clear_half_made_sides;
 use crate::engine::work_tree_place::{configured, is_free};
-use crate::engine::{Loop, abort, numbers};
+use crate::engine::{Loop, numbers};
 use crate::error::Error;
-use crate::events::Silent;
+use crate::events::{Attempt, Silent};
 use crate::fs::{Below, entries_of, file_error, is_there, may_exist};
 use crate::git::RefInfo;
 use crate::names::{Change, Oid, typed, typed_path};
 use crate::protect::free_name;
 use crate::refs::{KeptRef, Update};
-use crate::state::{Ending, Phase, Store, is_side, sides};
+use crate::state::{Ending, Phase, Store, Verdict, is_side, sides};
 
 /// The refs of a side that have no work of its attempt.
 const OF_START: [&str; 4] = ["start", "anchor", "judged", "gate-files"];
@@ -125,13 +127,36 @@ fn move_aside(top: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(Some(aside))
 }
 
+/// Returns whether the loop has accepted the last of these attempts of a side: what its agent installed and built fits the next story.
+pub fn is_accepted(open: &Loop<'_>, made: &[Made]) -> Result<bool, Error> {
+    let Some(last) = made
+        .last()
+        .filter(|last| last.attempt.verdict == Verdict::Complete)
+    else {
+        return Ok(false);
+    };
+    let history = open.history()?;
+    let is_it = |attempt: &Attempt| {
+        attempt.verdict == Verdict::Complete
+            && (&attempt.story, attempt.started) == (&last.attempt.story, last.attempt.started)
+    };
+    let accepted = history.history.ended().any(|entry| is_it(&entry.attempt));
+    Ok(accepted)
+}
+
 /// Closes a side as `abort` does, and deletes what says no more than the loop knows: `known` are the attempts that it has taken in. Work
 /// of other attempts is kept in the loop. What a user left in its work tree, what a subagent did and what git ignores stay, and with
-/// them the files of the side. Returns whether its work tree is gone.
-pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: &[Made]) -> Result<bool, Error> {
+/// them the files of the side. Its work tree stays only if it is to be `used_again`, and has nothing besides. Returns whether the
+/// side can begin with another story.
+pub async fn remove_side(
+    open: &Loop<'_>,
+    mut side: Loop<'_>,
+    known: &[Made],
+    used_again: bool,
+) -> Result<bool, Error> {
     let tree = side.state.checkpoint_tree().clone();
     if side.state.is_live() {
-        abort(&mut side).await?;
+        close(&mut side).await?;
     }
     let change = side.change().clone();
     let (attempts, finished) = (change.ralph_ref("attempts/"), change.ralph_ref("finished"));
@@ -171,8 +196,19 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: &[Made]) ->
         ));
     }
     open.keep_refs(&kept, "ralph: attempts beside others").await?;
+    let is_left = used_again && others.is_empty() && side.state.is_leaving();
+    if !is_left {
+        leave::take_away(&mut side).await?;
+    }
+    if may_exist(side.state.work_tree()) {
+        // Until it has another commit, this one is in no other ref.
+        gone.retain(|update| !matches!(update, Update::Delete { name, .. } if *name == finished));
+    }
     side.update_refs(&gone, &format!("ralph: {change} is taken in"))
         .await?;
+    if is_left {
+        return Ok(true);
+    }
     if others.is_empty() && entries_of(&side.site().trash())?.is_empty() {
         side.store.remove_files()?;
     }
@@ -186,6 +222,28 @@ pub async fn remove_side(open: &Loop<'_>, mut side: Loop<'_>, known: &[Made]) ->
         ));
     }
     Ok(!stays)
+}
+
+/// Removes the work trees that sides have left for other stories, and what is left of the sides. Says which stay.
+pub async fn remove_left(open: &Loop<'_>) -> Result<(), Error> {
+    let common_dir = &open.repo().common_dir;
+    for name in sides(common_dir, open.change())? {
+        let state = Store::new(common_dir, &name).load()?;
+        if state.is_some_and(|state| !state.is_live() && state.is_leaving())
+            && let Err(error) = Box::pin(remove_one_left(open, &name)).await
+        {
+            open.tell(format!("{name} stays: {error}"));
+        }
+    }
+    Ok(())
+}
+
+async fn remove_one_left(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
+    // Opening it removes the work tree.
+    if let Some(side) = open_side(open, name, &Silent).await? {
+        Box::pin(remove_side(open, side, &[], false)).await?;
+    }
+    Ok(())
 }
 
 /// Removes the sides of a loop that ends. Attempts that were not taken in are kept.
@@ -215,5 +273,5 @@ async fn remove_at_end(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
             keep(open, made, "the loop ends").await?;
         }
     }
-    Box::pin(remove_side(open, side, &made)).await.map(drop)
+    Box::pin(remove_side(open, side, &made, false)).await.map(drop)
 }
