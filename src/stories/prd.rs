@@ -6,6 +6,7 @@
 //! Invariant: marking a story replaces one literal (or adds the one that is missing) and leaves every
 //! other byte as it was.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use serde_json::value::RawValue;
@@ -196,6 +197,32 @@ pub(super) fn mark(
     Ok(whole)
 }
 
+/// Returns the list `tip` with the stories that are in `theirs` and not in `base`, behind its last one; `None` if one of the three is no
+/// list, or `tip` has no story.
+pub(super) fn with_new_of(tip: &[u8], base: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+    let read = |bytes| {
+        let text = text(bytes).ok()?;
+        Some((text, records(text).ok()?.0.list))
+    };
+    let ((list, stories), (_, base), (their_list, theirs)) = (read(tip)?, read(base)?, read(theirs)?);
+    let known: HashSet<&str> = base.iter().map(|record| record.story.id.as_str()).collect();
+    let mut new = theirs;
+    new.retain(|record| !known.contains(record.story.id.as_str()));
+    new.sort_by_key(|record| record.range.start);
+    let last = stories.iter().max_by_key(|record| record.range.end)?;
+    let (before, _) = list.split_at_checked(last.range.start)?;
+    let (above, below) = list.split_at_checked(last.range.end)?;
+    let space = before.get(before.trim_end().len()..)?;
+    let mut with_new = tip.get(..tip.len() - list.len())?.to_vec();
+    with_new.extend_from_slice(above.as_bytes());
+    for record in new {
+        let story = their_list.get(record.range)?;
+        with_new.extend_from_slice(format!(",{space}{story}").as_bytes());
+    }
+    with_new.extend_from_slice(below.as_bytes());
+    Some(with_new)
+}
+
 fn malformed(shown: &str) -> impl Fn(String) -> SourceError {
     |cause| SourceError::Malformed {
         path: shown.to_owned(),
@@ -239,6 +266,27 @@ mod tests {
 
     fn wrong(text: &[u8]) -> String {
         parse(text, "prd.json").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn new_stories_of_two_lists_are_one_behind_the_other() {
+        let list = |stories: &str| format!("\u{feff}{{\"userStories\": [\n  {stories}\n], \"b\": 1}}\n");
+        let (one, two, three) = (r#"{"id":"1"}"#, r#"{"id":"2"}"#, r#"{"id":"3", "passes": false}"#);
+        let base = list(one);
+        let with = |tip: &str, theirs: &str| {
+            let made = with_new_of(tip.as_bytes(), base.as_bytes(), theirs.as_bytes())?;
+            Some(String::from_utf8(made).unwrap())
+        };
+        let tip = list(&format!("{one},\n  {two}"));
+        // The order and the layout of theirs do not matter.
+        let theirs = list(&format!("{three},{one}"));
+        assert_eq!(
+            with(&tip, &theirs).unwrap(),
+            list(&format!("{one},\n  {two},\n  {three}"))
+        );
+        assert_eq!(with(&tip, &base).unwrap(), tip);
+        assert_eq!(with(&list(""), &theirs), None);
+        assert_eq!(with(&tip, "no list"), None);
     }
 
     #[test]

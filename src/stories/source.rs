@@ -224,6 +224,15 @@ impl Source {
         }
     }
 
+    /// Returns the list `tip` with the stories that are in `theirs` and not in `base`, behind its last one; `None` if the lines of
+    /// the list can be merged as they are, or there is none.
+    pub fn with_new_of(&self, tip: &[u8], base: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
+        match self.adapter {
+            Adapter::Prd => prd::with_new_of(tip, base, theirs),
+            _ => None,
+        }
+    }
+
     /// Reads the file.
     pub fn bytes(&self, top: &Path) -> Result<Vec<u8>, SourceError> {
         file::read(&self.target(top)?, &self.path)

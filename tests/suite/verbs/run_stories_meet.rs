@@ -323,6 +323,29 @@ fn agent_that_marks_or_reformats_its_list_is_in_conflict_with_no_other() {
 }
 
 #[test]
+fn two_attempts_that_add_a_story_at_the_end_of_a_json_list_are_in_no_conflict() {
+    let sandbox = Sandbox::new();
+    let stories = [1, 2].map(|id| format!(r#"{{"id":"{id}","title":"Story {id}","passes":false}}"#));
+    let list = format!("{{\"userStories\":[\n  {}\n]}}\n", stories.join(",\n  "));
+    sandbox.write("prd.json", &list);
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "list"]);
+    sandbox.configure("ralph.order", "free");
+    let agent = sandbox.completing(
+        "echo x >work$RALPH_STORY; touch \"$notes/$RALPH_STORY\"
+        case $RALPH_STORY in 1|2) ;; *) exec echo '<promise>COMPLETE</promise>';; esac
+        until test -e \"$notes/1\" && test -e \"$notes/2\"; do sleep 0.05; done
+        new=\"{\\\"id\\\":\\\"new$RALPH_STORY\\\",\\\"title\\\":\\\"More\\\",\\\"passes\\\":false}\"
+        sed -i.bak \"s/^]/,$new]/\" prd.json; rm prd.json.bak",
+    );
+    let list = ["run", "todo", "--stories=prd.json", "--jobs=2", "--keep"];
+    sandbox.ralph(&[&list[..], &["--", &agent]].concat()).exits(0);
+    assert_eq!(verdicts(&sandbox).len(), 4);
+    let done = sandbox.git(&["show", "ralph/todo:prd.json"]);
+    assert_eq!(done.matches("\"passes\":true").count(), 4, "{done}");
+}
+
+#[test]
 fn work_trees_among_the_files_of_the_loop_are_for_one_story_after_another() {
     let sandbox = Sandbox::with_free_stories(2);
     sandbox.configure("ralph.worktreeDir", ".trees");

@@ -90,10 +90,21 @@ async fn with_additions(
     if base_marked == kept {
         return Ok(Some(tip_with_marks()));
     }
+    let is_settled = |merged: &[u8]| {
+        let settled = source.settle(&marked, Ok(merged), &story.id, additions);
+        settled.put_back.is_none()
+    };
     let merged = open.repo().merge_texts([&marked, &base_marked, &kept]).await?;
-    let settled = source.settle(&marked, Ok(&merged), &story.id, additions);
-    if settled.put_back.is_none() {
+    if is_settled(&merged) {
         return Ok(Some(merged));
+    }
+    // Lines that were added at one place are no JSON together.
+    let with_new = [&marked, &base_marked].map(|list| source.with_new_of(list, &base_marked, &kept));
+    if let [Some(with_new), Some(alone)] = with_new
+        && source.is_same(&alone, &kept)
+        && is_settled(&with_new)
+    {
+        return Ok(Some(with_new));
     }
     Ok(source.is_same(&base, &kept).then(tip_with_marks))
 }
