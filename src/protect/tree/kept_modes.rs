@@ -8,11 +8,16 @@ use std::path::Path;
 use super::file_modes::{LINK, Usual, set_mode};
 use super::moment::Moment;
 use crate::fs::{Below, FileError, kind_of, path_below};
-use crate::git::{GitError, Repo, added_in};
+use crate::git::{GitError, Repo, added_in, split_z};
 use crate::names::Oid;
 use crate::paths::directories;
 use crate::protect::records::Records;
 use crate::protect::{ProtectError, Site};
+
+/// The record of the permissions that files are to get after a switch: its two trees, then each path after its permissions.
+const NOTED: &str = "modes-to-give";
+/// The length of permissions in that record.
+const DIGITS: usize = 4;
 
 /// Unusual permissions of files and directories, by path.
 #[derive(Default)]
@@ -80,6 +85,37 @@ impl KeptModes {
         Ok(Self(kept.collect()))
     }
 
+    /// Returns those that were noted for this switch.
+    fn noted(records: &Records, switch: &str) -> Result<Self, FileError> {
+        let fields = split_z(&records.read(NOTED)?);
+        let mut fields = fields.into_iter();
+        if fields.next().as_deref() != Some(switch.as_bytes()) {
+            return Ok(Self::default());
+        }
+        let kept = fields.filter_map(|field| {
+            let (mode, path) = field.split_at_checked(DIGITS)?;
+            let (kind, bits) = str::from_utf8(mode).ok()?.split_at_checked(1)?;
+            let mode = KeptMode {
+                bits: u32::from_str_radix(bits, 8).ok()? & 0o777,
+                is_dir: kind == "d",
+            };
+            Some((path.to_vec(), mode))
+        });
+        Ok(Self(kept.collect()))
+    }
+
+    /// Returns the note of these for a switch.
+    fn note(&self, switch: &str) -> Vec<u8> {
+        let mut note = format!("{switch}\0").into_bytes();
+        for (path, mode) in &self.0 {
+            let kind = if mode.is_dir { 'd' } else { 'f' };
+            note.extend_from_slice(format!("{kind}{:03o}", mode.bits).as_bytes());
+            note.extend_from_slice(path);
+            note.push(0);
+        }
+        note
+    }
+
     /// Gives the paths of a work tree these permissions; whether a file is executable stays as git wrote it.
     pub fn give(&self, repo: &Repo) -> Result<(), FileError> {
         let below = Below::new(&repo.top);
@@ -137,11 +173,18 @@ impl Site<'_> {
         for (_, path) in changes.iter().filter(|(status, _)| *status != b'A') {
             kept.add(self.repo, path)?;
         }
+        // If this process dies, git has written some of them with other permissions.
+        let (records, switch) = (Records::of(self), format!("{now} {target}"));
+        kept.0.extend(KeptModes::noted(&records, &switch)?.0);
+        if !kept.0.is_empty() {
+            records.write(NOTED, &kept.note(&switch))?;
+        }
         let switched = self.repo.switch_work_tree(work, now, target).await;
         if switched.is_ok() {
             self.write_large(work, [now, target]).await?;
         }
         kept.give(self.repo)?;
+        records.forget_paths(NOTED)?;
         Ok(switched)
     }
 }

@@ -2,6 +2,7 @@
 //! is run, or is installed where something is run from. The sweep goes through all that it could write.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::support::{CHANGE, Sandbox};
 
@@ -296,6 +297,28 @@ fn a_finish_that_a_full_disk_stopped_completes_once_there_is_room() {
     assert_eq!([sandbox.read("new"), sandbox.read("README.md")], [nine, nine]);
     assert_eq!(sandbox.read("old.txt"), "old\nx\n");
     assert!(sandbox.read("src/lib.txt").ends_with("y\n"));
+}
+
+#[test]
+fn private_files_stay_private_through_a_killed_finish() {
+    let sandbox = Sandbox::new();
+    let key = sandbox.top.join("key");
+    sandbox.write("key", "mine\n");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    sandbox.git(&["add", "key"]);
+    sandbox.git(&["commit", "-qm", "key"]);
+    sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+    let agent = sandbox.completing("echo more >>key; echo x >other; chmod 600 other");
+    sandbox.step("next", &agent).exits(0);
+    kill_at(&sandbox, "*\" read-tree \"*\" -u \"*", true);
+    sandbox.direct(&["finish", "--cleanup", CHANGE]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    assert_eq!(sandbox.read("key"), "mine\nmore\n");
+    sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+    for name in ["key", "other"] {
+        let found = fs::metadata(sandbox.top.join(name)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o600, "{name}");
+    }
 }
 
 #[test]

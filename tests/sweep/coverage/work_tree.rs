@@ -192,6 +192,7 @@ pub const ROWS: &[Row] = &[
             State("widened_umask"),
             State("narrowed_umask"),
             Test("permissions::a_private_file_stays_private_wherever_git_writes_it_again"),
+            Test("killed::private_files_stay_private_through_a_killed_finish"),
         ],
     ),
 ];
