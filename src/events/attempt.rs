@@ -100,8 +100,12 @@ impl Attempt {
 
     /// Returns whether nothing but the agent's own words speaks for it.
     pub fn is_by_promise_alone(&self) -> bool {
-        let is_word =
-            |basis: &Basis| matches!(basis, Basis::Promise | Basis::Confirmed | Basis::UnchangedSaid);
+        let is_word = |basis: &Basis| {
+            matches!(
+                basis,
+                Basis::Promise | Basis::Confirmed | Basis::UnchangedSaid | Basis::GatesOnOtherFiles
+            )
+        };
         !self.rests_on.is_empty() && self.rests_on.iter().all(is_word)
     }
 
@@ -141,6 +145,8 @@ pub enum Basis {
     Person,
     /// Gates, all of which passed.
     Gates,
+    /// Nothing: the gates passed, but one took files of the work away, and so judged others.
+    GatesOnOtherFiles,
     /// The tests of the last checkpoint (`ralph.tests`): the gates passed with these as they were.
     Tests,
     /// The script of a gate, which is not among the tests, as it was: the attempt, or one before, changed it, and the gates

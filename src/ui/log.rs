@@ -44,6 +44,10 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             let _ = writeln!(text, "       {rounds} rounds");
         }
         for (basis, words) in [
+            (
+                Basis::GatesOnOtherFiles,
+                "the gates did not judge it: one took files of the work away, and passed on others",
+            ),
             (Basis::Tests, "the gates pass with the tests as they were"),
             (
                 Basis::GateScript,

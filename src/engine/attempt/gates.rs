@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::agent_run::job;
@@ -15,13 +16,15 @@ use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{OutputTail, length, printed};
 use crate::engine::run_command::{Passed, run_gate_command, variable};
 use crate::engine::watch::{self, Who};
-use crate::engine::{Loop, guard_rail};
+use crate::engine::{Loop, guard_rail, judged};
 use crate::error::{Error, refuse};
 use crate::events::{GateEnded, News, What};
 use crate::fs::Durability;
 use crate::names::{OUTPUT, Oid};
+use crate::paths::first_few;
+use crate::sandbox::Walls;
 use crate::settings::{Settings, to_std};
-use crate::state::{RunningGate, Verdict};
+use crate::state::{HeldTests, RunningGate, Verdict};
 
 /// Refuses to go on without gates if the loop was begun with some that are not run any more.
 pub(crate) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
@@ -40,8 +43,10 @@ pub(crate) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(),
 pub(super) struct Round<'a> {
     /// The tree of the work tree.
     pub tree: &'a Oid,
-    /// True if it has tests as they were at the last checkpoint.
-    pub held: bool,
+    /// The record of the judged tree.
+    pub record: &'a HeldTests,
+    /// The tests that are as they were, if the gates run once more with these.
+    pub held: Option<&'a [Vec<u8>]>,
 }
 
 /// The time that a gate took, and the number of the run at which it passed.
@@ -49,6 +54,8 @@ pub(super) struct Round<'a> {
 pub(super) struct GateTime {
     seconds: u64,
     run: u32,
+    /// True if it took files of the work away: it judged others.
+    is_on_others: bool,
 }
 
 impl GateTime {
@@ -58,11 +65,32 @@ impl GateTime {
             1 => String::new(),
             run => format!(", at run {run}"),
         };
-        format!("{}s{at}", self.seconds)
+        let on = if self.is_on_others { ", on other files" } else { "" };
+        format!("{}s{at}{on}", self.seconds)
+    }
+
+    /// Returns whether the gate judged other files than those of the work.
+    pub fn is_on_others(self) -> bool {
+        self.is_on_others
+    }
+
+    /// Notes the files of the work that the gate took away before it passed, and tells the user what that means.
+    pub fn note_taken(&mut self, open: &Loop<'_>, gate: &str, taken: &[Vec<u8>]) {
+        if taken.is_empty() {
+            return;
+        }
+        self.is_on_others = true;
+        open.tell(format!(
+            "{} took files of the work away, and passed on others: {}; so nothing rests on the gates \
+             (gates-on-other-files); have it leave files as they are: git config --edit (ralph.verify)",
+            named(gate),
+            first_few(taken).join(", ")
+        ));
     }
 }
 
-/// Runs all gates once, watched; returns the judgement of the first that fails, or the time of each.
+/// Runs all gates once, each watched, and on the files of the round: what one of them takes away is put back before the next
+/// process. Returns the judgement of the first that fails, or the time of each.
 pub(super) async fn run_round(
     open: &Loop<'_>,
     begun: &Begun,
@@ -76,61 +104,52 @@ pub(super) async fn run_round(
         }
         Err(error) => return Err(error),
     };
-    let watch = watch::begin(open, Who::Gates).await?;
-    let guard = guard_rail::set_up(open, begun.settings.guard, None).await;
-    let mut job = job(open, begun, guard);
-    job.walls = confined.walls;
-    job.env.extend(judged(open, round.tree));
-    let passed = run_all(open, begun, &job, round).await;
-    watch::end(open, watch).await?;
-    passed
-}
-
-async fn run_all(
-    open: &Loop<'_>,
-    begun: &Begun,
-    job: &Job,
-    Round { tree, held }: Round<'_>,
-) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
     let settings = &begun.settings;
     // A failure of the second run accuses the attempt of its tests: one that comes and goes does not.
-    let retries = settings.former.verify_retries.max(u32::from(held));
-    let mut passed = Vec::new();
+    let retries = settings
+        .former
+        .verify_retries
+        .max(u32::from(round.held.is_some()));
+    let mut passed: Vec<GateTime> = Vec::new();
     let mut unprepared = None;
-    if !held {
-        unprepared = match preparation::repeat(open, begun, job, tree).await? {
-            Ok(unprepared) => unprepared,
-            Err(judgement) => return Ok(Err(judgement)),
-        };
-    }
     for gate in &settings.verify {
-        let about = About {
-            story: &begun.story.id,
-            attempt: begun.number,
-            held,
-            slot: begun.slot,
-        };
         let since = Instant::now();
         let mut failures = 0;
         let last = loop {
-            let log = begun.log.try_clone().map_err(ProcessError::Log)?;
-            match run_gate(open, gate, Some(about), job.clone(), log, settings).await? {
-                Passed::No(_) if failures < retries => failures += 1,
-                last => break last,
+            let prepares = passed.is_empty() && failures == 0 && round.held.is_none();
+            let ran = run_watched(open, begun, round, confined.walls.as_ref(), (gate, prepares)).await?;
+            unprepared = unprepared.or(ran.unprepared);
+            match ran.passed {
+                Ok(Passed::No(_)) if failures < retries => failures += 1,
+                Ok(last) => break last,
+                Err(judgement) => return Ok(Err(judgement)),
+            }
+            if let Err(judgement) = put_back(open, gate, round, false).await? {
+                return Ok(Err(judgement));
             }
         };
         match last {
             Passed::Yes => {
-                let seconds = since.elapsed().as_secs();
-                let at = failures + 1;
+                let mut time = GateTime {
+                    seconds: since.elapsed().as_secs(),
+                    run: failures + 1,
+                    is_on_others: false,
+                };
                 if failures > 0 {
-                    open.tell(format!("the gate `{gate}` passed only at run {at}"));
+                    open.tell(format!("{} passed only at run {}", named(gate), time.run));
                 }
-                passed.push(GateTime { seconds, run: at });
+                let is_last = passed.len() + 1 == settings.verify.len();
+                if round.held.is_some() || !is_last {
+                    match put_back(open, gate, round, is_last).await? {
+                        Ok(taken) => time.note_taken(open, gate, &taken),
+                        Err(judgement) => return Ok(Err(judgement)),
+                    }
+                }
+                passed.push(time);
             }
             Passed::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
             Passed::No(failure) => {
-                let mut what = format!("the gate `{gate}` failed ({})", failure.why);
+                let mut what = format!("{} failed ({})", named(gate), failure.why);
                 if let Some(why) = &unprepared {
                     what = format!("{what}; before it, {why}");
                 }
@@ -146,6 +165,86 @@ async fn run_all(
     Ok(Ok(passed))
 }
 
+/// One run of a gate.
+struct Ran {
+    passed: Result<Passed, Judgement>,
+    /// The reason why the preparation before it failed.
+    unprepared: Option<String>,
+}
+
+/// Runs a gate once, watched, and the preparation before it if it `prepares`.
+async fn run_watched(
+    open: &Loop<'_>,
+    begun: &Begun,
+    round: Round<'_>,
+    walls: Option<&Arc<Walls>>,
+    (gate, prepares): (&str, bool),
+) -> Result<Ran, Error> {
+    let settings = &begun.settings;
+    let watch = watch::begin(open, Who::Gates).await?;
+    let guard = guard_rail::set_up(open, settings.guard, None).await;
+    let mut job = job(open, begun, guard);
+    job.walls = walls.cloned();
+    job.env.extend(variables(open, round.tree));
+    let about = About {
+        story: &begun.story.id,
+        attempt: begun.number,
+        held: round.held.is_some(),
+        slot: begun.slot,
+    };
+    let ran = async {
+        let prepared = if prepares {
+            preparation::repeat(open, begun, &job, round.tree).await?
+        } else {
+            Ok(None)
+        };
+        let unprepared = match prepared {
+            Ok(unprepared) => unprepared,
+            Err(judgement) => {
+                return Ok(Ran {
+                    passed: Err(judgement),
+                    unprepared: None,
+                });
+            }
+        };
+        let log = begun.log.try_clone().map_err(ProcessError::Log)?;
+        let passed = run_gate(open, gate, Some(about), job.clone(), log, settings).await?;
+        Ok(Ran {
+            passed: Ok(passed),
+            unprepared,
+        })
+    };
+    let ran = ran.await;
+    watch::end(open, watch).await?;
+    ran
+}
+
+/// Puts back what a gate took of the files that the next process is to judge. Returns the paths of the work among these. The
+/// caller of a round with other tests puts all back after its last gate.
+async fn put_back(
+    open: &Loop<'_>,
+    gate: &str,
+    round: Round<'_>,
+    is_last: bool,
+) -> Result<Result<Vec<Vec<u8>>, Judgement>, Error> {
+    let who = named(gate);
+    let Some(tests) = round.held else {
+        let back = judged::put_back_missing(open, round.record, &who).await?;
+        return Ok(Ok(back.of_work));
+    };
+    let undone = (!is_last).then_some(who.as_str());
+    let back = judged::put_back_shown(open, round.record, tests, undone).await?;
+    Ok(back.map_err(|words| {
+        let reason = format!("{who} took files away, which cannot be put back: {words}");
+        Judgement::new(Verdict::GateFailed, reason)
+    }))
+}
+
+/// Names a gate, as the subject of a sentence.
+pub(super) fn named(gate: &str) -> String {
+    format!("the gate `{gate}`")
+}
+
 /// The attempt that a gate judges.
 #[derive(Clone, Copy)]
 pub(crate) struct About<'a> {
@@ -158,7 +257,7 @@ pub(crate) struct About<'a> {
 
 /// Returns the variables by which a gate finds what is judged: the commit of the last checkpoint, and the tree of the work
 /// tree as it is when the first gate begins.
-pub(crate) fn judged(open: &Loop<'_>, tree: &Oid) -> [(OsString, OsString); 2] {
+pub(crate) fn variables(open: &Loop<'_>, tree: &Oid) -> [(OsString, OsString); 2] {
     [
         variable("RALPH_CHECKPOINT", open.state.checkpoint().as_str()),
         variable("RALPH_TREE", tree.as_str()),

@@ -15,10 +15,22 @@ use crate::names::Oid;
 pub(crate) struct Gates {
     /// A line about each, for the checkpoint.
     pub lines: Vec<String>,
-    /// What they say of the tests.
+    /// What they speak for: the work, or other files, and the tests.
     pub rests_on: Vec<Basis>,
     /// The tree that passed, with what the gates wrote to its files; `None` without gates.
     pub tree: Option<Oid>,
+}
+
+impl Gates {
+    /// Returns whether all of them have judged the work, and no other files.
+    pub fn have_judged(&self) -> bool {
+        self.rests_on.contains(&Basis::Gates)
+    }
+
+    /// Returns whether they have run, and one of them took files of the work away.
+    pub fn are_on_others(&self) -> bool {
+        self.rests_on.contains(&Basis::GatesOnOtherFiles)
+    }
 }
 
 /// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
@@ -45,18 +57,29 @@ pub(crate) async fn run(
     let before = held::see(open, tests, before).await?;
     let round = Round {
         tree: &tree,
-        held: false,
+        record: &kept,
+        held: None,
     };
     let ran = run_round(open, begun, round).await?;
     if ran.is_err() && of_agent {
         // The attempt is undone, and the judged tree is kept.
         return Ok(ran.map(|_| Gates::default()));
     }
-    let after = judged::settle(open, &kept, ran.is_ok()).await?;
-    let times = match ran {
+    let last = settings.verify.last().map_or("", String::as_str);
+    let who = match ran {
+        Ok(_) => gates::named(last),
+        // Which of them it was is not known.
+        Err(_) => "the gates".to_owned(),
+    };
+    let (after, taken) = judged::settle(open, &kept, &who, ran.is_ok()).await?;
+    let mut times = match ran {
         Ok(times) => times,
         Err(judgement) => return Ok(Err(judgement)),
     };
+    if let Some(time) = times.last_mut() {
+        time.note_taken(open, last, &taken);
+    }
+    let mut are_on_others = times.iter().any(|time| time.is_on_others());
     let tree = after.tree.clone();
     let after = held::see(open, tests, after).await?;
     let proof = held::judge(open, begun, &before, &after).await;
@@ -71,6 +94,14 @@ pub(crate) async fn run(
             }));
         }
     };
+    are_on_others |= proof.is_on_others;
+    let mut rests_on = proof.rests_on;
+    if are_on_others {
+        rests_on.retain(|basis| *basis == Basis::TestChangesAllowed);
+        rests_on.insert(0, Basis::GatesOnOtherFiles);
+    } else {
+        rests_on.insert(0, Basis::Gates);
+    }
     let mut again = proof.seconds.into_iter();
     let line = |(gate, first): (&String, GateTime)| {
         let again = again.next().map_or_else(String::new, |second| {
@@ -81,7 +112,7 @@ pub(crate) async fn run(
     };
     Ok(Ok(Gates {
         lines: settings.verify.iter().zip(times).map(line).collect(),
-        rests_on: proof.rests_on,
+        rests_on,
         tree: Some(tree),
     }))
 }

@@ -2,6 +2,7 @@
 //! it, and so does the state. What they do to files, index or objects changes neither what is committed nor what is kept.
 
 mod put_back;
+mod taken;
 
 use std::collections::HashSet;
 
@@ -11,16 +12,16 @@ use super::Loop;
 use crate::error::Error;
 use crate::events::Notices;
 use crate::fs::those_where;
-use crate::git::index_file::GITLINK;
 use crate::git::worktree::Reading;
 use crate::git::{StagedEntry, added_in};
 use crate::names::{Oid, typed};
-use crate::paths::{first_few, shown};
+use crate::paths::first_few;
 use crate::protect::Savepoint;
 use crate::refs::{KeptRef, Update};
 use crate::state::HeldTests;
 
 pub(super) use put_back::{put_back, put_position_back};
+pub(super) use taken::{put_back_missing, put_back_shown, settle};
 
 /// The last part of the ref that keeps the tree.
 const REF: &str = "judged";
@@ -80,72 +81,6 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
     Ok(record)
 }
 
-/// Reads the work tree after gates ran on the judged tree. Files of that tree that are gone, hidden or no files any more
-/// are put back, and so are permissions and empty directories; new content of its files stays; new files stay in the work
-/// tree and out of the reading. Reports each. `have_passed` says whether what is read becomes the checkpoint.
-pub(super) async fn settle(open: &Loop<'_>, record: &HeldTests, have_passed: bool) -> Result<Reading, Error> {
-    let (now, changes) = put_back_missing(open, record, "the gates").await?;
-    let mut written = of_kind(&changes, b"M");
-    // The list is held, and what became of it is reported with that.
-    let list = open.state.source().path.as_bytes();
-    written.retain(|(_, path)| path != list);
-    if !written.is_empty() {
-        let names = first_few(written.iter().map(|(_, path)| path)).join(", ");
-        let kept = keep_commit(open, &record.commit).await?;
-        let changed = "files changed while gates ran";
-        open.tell(if have_passed {
-            format!("{changed}, which goes into the checkpoint: {names}; the files before that: git diff HEAD {kept}")
-        } else {
-            let first = written.first().map(|(_, path)| typed(shown(path)));
-            let back = format!("git restore --source {kept} {}", first.unwrap_or_default());
-            format!("{changed}, which stays: {names}; to see it: git diff {kept}; to have a file as it was: {back}")
-        });
-    }
-    let new: HashSet<Vec<u8>> = of_kind(&changes, b"A")
-        .into_iter()
-        .map(|(_, path)| path)
-        .collect();
-    leave_out_new(open, now, &new).await
-}
-
-/// Puts back what `who` took of the judged tree: files that are gone, hidden or no files any more, permissions and empty
-/// directories. Returns what is read then, and its differences from that tree.
-pub(super) async fn put_back_missing(
-    open: &Loop<'_>,
-    record: &HeldTests,
-    who: &str,
-) -> Result<(Reading, Vec<(u8, Vec<u8>)>), Error> {
-    take_out_repositories(open, record)?;
-    let judged = savepoint(open, record);
-    judged.put_back_modes()?;
-    judged.put_back_directories()?;
-    let mut now = open.read_work_tree().await?;
-    if judged.put_back_modes_of_rewritten()? {
-        now = open.read_work_tree().await?;
-    }
-    let mut changes = open.git().diff_trees(&record.tree, &now.tree).await?;
-    let missing = taken_away(open, &changes, &now).await?;
-    if !missing.is_empty() {
-        let site = open.site();
-        let index = open.repo().read_index_or_none(&judged.index())?;
-        let links = index.entries().filter(|entry| entry.mode == GITLINK);
-        let links: HashSet<&[u8]> = links.map(|entry| entry.path).collect();
-        let (emptied, files): (Vec<_>, Vec<_>) = missing
-            .iter()
-            .map(|(_, path)| path)
-            .partition(|path| links.contains(path.as_slice()));
-        let what = format!("{who} removed, reverted, replaced or hid files, which are put back");
-        site.tell_few(&what, files);
-        let what = format!("{who} removed submodules, which stay empty until git submodule update --init");
-        site.tell_few(&what, emptied);
-        let trash = site.trash().join(TRASH);
-        now.tree = judged.bring_back(&now.tree, &missing, &trash).await?;
-        now.changes = None;
-        changes = open.git().diff_trees(&record.tree, &now.tree).await?;
-    }
-    Ok((now, changes))
-}
-
 /// Takes out repositories that gates or a reviewer made among the judged files, and reports them.
 fn take_out_repositories(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let (site, judged) = (open.site(), savepoint(open, record));
@@ -154,23 +89,6 @@ fn take_out_repositories(open: &Loop<'_>, record: &HeldTests) -> Result<(), Erro
     let what = "repositories were made among the files while gates or a reviewer ran; they are moved to";
     open.tell_few(&format!("{what} {}", trash.display()), &found);
     Ok(())
-}
-
-/// Selects the differences by which gates took something of the judged tree away: a file is gone, is none any more, or is
-/// again as at the checkpoint.
-async fn taken_away(
-    open: &Loop<'_>,
-    changes: &[(u8, Vec<u8>)],
-    now: &Reading,
-) -> Result<Vec<(u8, Vec<u8>)>, Error> {
-    let mut missing = of_kind(changes, b"DTM");
-    if missing.iter().any(|(status, _)| *status == b'M') {
-        let git = open.git();
-        let still = git.diff_trees(open.state.checkpoint_tree(), &now.tree).await?;
-        let still: HashSet<Vec<u8>> = still.into_iter().map(|(_, path)| path).collect();
-        missing.retain(|(status, path)| *status != b'M' || !still.contains(path));
-    }
-    Ok(missing)
 }
 
 fn of_kind(changes: &[(u8, Vec<u8>)], wanted: &[u8]) -> Vec<(u8, Vec<u8>)> {

@@ -7,7 +7,7 @@ use super::abort::plan_in_place;
 use super::preflight::StartOptions;
 use super::side;
 use super::start_refusal::StartRefusal;
-use crate::engine::attempt::gates::{judged, run_gate};
+use crate::engine::attempt::gates::{run_gate, variables};
 use crate::engine::boxed::{self, Inside};
 use crate::engine::run_command::{Passed, plain_job, run_name};
 use crate::engine::step_place::is_at_checkpoint;
@@ -110,7 +110,7 @@ async fn run_all(open: &Loop<'_>, settings: &Settings) -> Result<Option<StartRef
         // Display only.
         open.save_for(Durability::Atomic)?;
         let mut job = plain_job(open, &run, guard.clone());
-        job.env.extend(judged(open, open.state.checkpoint_tree()));
+        job.env.extend(variables(open, open.state.checkpoint_tree()));
         job.walls.clone_from(&confined.walls);
         let log = log
             .try_clone()

@@ -42,7 +42,8 @@ pub(super) fn card_of(
     let attempts: Vec<Value> = attempts.collect();
     let completed_by = story.completed_by();
     let gates = shown.iter().flat_map(|(_, attempt)| {
-        let is_accepted = completed_by.is_some_and(|by| std::ptr::eq(by, *attempt));
+        let is_accepted = completed_by.is_some_and(|by| std::ptr::eq(by, *attempt))
+            && !attempt.entry.attempt.rests_on.contains(&Basis::GatesOnOtherFiles);
         attempt.gates.iter().map(move |gate| (gate, is_accepted))
     });
     let kind = match (story.state, last) {
@@ -88,6 +89,7 @@ pub(super) fn rests_on(story: &StoryReport) -> Option<String> {
         Basis::PromiseInSentence => "a promise inside a sentence",
         Basis::Person => "the user's word",
         Basis::Gates => "gates",
+        Basis::GatesOnOtherFiles => "no gates, as one took files of the work away",
         Basis::Tests => "gates with the tests as they were",
         Basis::GateScript => "gates with their scripts as they were",
         Basis::TestChangesAllowed => "changes of tests that were allowed",

@@ -66,7 +66,7 @@ if ! {IS_HELD}; then ! [ -e tests/new ] || dump '{notes}/first'; exit; fi\n{AS_T
     sandbox
         .step("next", &agent)
         .exits(0)
-        .says("the gates also pass with them as they were");
+        .says("took files of the work away, and passed on others: ");
     assert_eq!(sandbox.noted("after"), sandbox.noted("first"));
     assert_eq!(sandbox.git(&["status", "--porcelain", "--", "made"]), "?? made/");
     assert_eq!(sandbox.read("tests/x.nb"), "code\noutput 8\n");

@@ -68,6 +68,7 @@ mod stash;
 mod story_words;
 mod subagents;
 mod submodules;
+mod taken;
 mod terminal;
 mod test_leave;
 mod times;

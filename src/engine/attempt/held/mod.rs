@@ -28,7 +28,7 @@ use crate::git::{Git, StagedEntry};
 use crate::names::{OUTPUT, Oid, typed};
 use crate::paths::{first_few, shown};
 use crate::settings::{GateScripts, Settings};
-use crate::state::Verdict;
+use crate::state::{HeldTests, Verdict};
 pub(crate) use asked_for::asked_for;
 pub(super) use seen::{Seen, see};
 
@@ -39,6 +39,8 @@ pub(super) struct Proof {
     pub seconds: Vec<GateTime>,
     /// What the verdict rests on besides.
     pub rests_on: Vec<Basis>,
+    /// True if a gate took files of the work away.
+    pub is_on_others: bool,
 }
 
 /// Names the pathspecs that no file matches, and the scripts of gates that are held. One process for each.
@@ -136,7 +138,10 @@ pub(super) async fn judge(
             see(open, hidden, reading).await?;
         }
         match second_run(open, begun, found, since, after.tree()).await? {
-            Ok(seconds) => proof.seconds = seconds,
+            Ok(seconds) => {
+                proof.is_on_others |= seconds.iter().any(|time| time.is_on_others());
+                proof.seconds = seconds;
+            }
             Err(judgement) => return Ok(Err(judgement)),
         }
     }
@@ -244,16 +249,18 @@ async fn second_run(
     let scratch = open.site().file("held.index");
     let held = open.repo().tree_with(&scratch, tree, &entries, &away).await?;
     let record = judged::keep(open, tree, Some(&held)).await?;
-    let ran = hold_and_run(open, begun, [tree, &held], &put_back).await;
+    let ran = hold_and_run(open, begun, &record, &put_back).await;
     // Whatever has happened, the work tree is first what it was.
     judged::put_back(open, record).await?;
     let files = held_files(found);
     Ok(match ran? {
         Held::Passed(seconds) => {
-            open.tell(format!(
-                "these tests changed; the gates also pass with them {}: {files}",
-                since.words()
-            ));
+            if !seconds.iter().any(|time| time.is_on_others()) {
+                open.tell(format!(
+                    "these tests changed; the gates also pass with them {}: {files}",
+                    since.words()
+                ));
+            }
             Ok(seconds)
         }
         Held::Failed(judgement) if judgement.verdict == Verdict::Interrupted => Err(judgement),
@@ -307,16 +314,17 @@ enum Held {
 async fn hold_and_run(
     open: &Loop<'_>,
     begun: &Begun,
-    [judged, held]: [&Oid; 2],
+    record: &HeldTests,
     put_back: &[Vec<u8>],
 ) -> Result<Held, Error> {
-    let checkpoint = open.checkpoint();
-    if let Some(words) = checkpoint.hold([judged, held], put_back).await? {
+    let (checkpoint, held) = (open.checkpoint(), record.present());
+    if let Some(words) = checkpoint.hold([&record.tree, held], put_back).await? {
         return Ok(Held::Blocked(words));
     }
     let round = Round {
         tree: held,
-        held: true,
+        record,
+        held: Some(put_back),
     };
     let seconds = match run_round(open, begun, round).await? {
         Ok(seconds) => seconds,

@@ -21,7 +21,7 @@ use self::asking::{Answer, Ground, Work, ask};
 use super::agent_run::job;
 use super::backoff::{Backoff, Unanswered, Unavailable, wait_for_service};
 use super::begun::Begun;
-use super::gates::judged;
+use super::gates::variables;
 use super::outcome::{Outcome, Spent};
 use super::verdict::{Judgement, Unjudged};
 use crate::engine::{Loop, guard_rail};
@@ -52,11 +52,12 @@ pub(crate) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings
 }
 
 /// Asks the reviewers, if there are any, about the work tree of an attempt. Returns a line about it for the checkpoint, or the
-/// judgement that ends the attempt; the outcome gets what it has used.
+/// judgement that ends the attempt; the outcome gets what it has used. `gates` are those that have judged the work.
 pub(crate) async fn run(
     open: &Loop<'_>,
     begun: &Begun,
     outcome: &mut Outcome,
+    gates: &[String],
 ) -> Result<Result<Option<String>, Judgement>, Error> {
     let settings = &begun.settings;
     let known = open.review_template.borrow().clone();
@@ -71,14 +72,17 @@ pub(crate) async fn run(
         Ok(reviewers) => reviewers,
         Err(error) => return Ok(Err(unreviewed(&names, &error.to_string()))),
     };
-    let promised = !outcome.judgement.unpromised;
+    let known = Evidence {
+        promised: !outcome.judgement.unpromised,
+        gates,
+    };
     let spent = outcome.review.insert(Spent {
         reviewer: names,
         ..Spent::default()
     });
     let mut lines = Vec::new();
     for reviewer in &reviewers {
-        match decide(open, begun, promised, reviewer, spent).await? {
+        match decide(open, begun, known, reviewer, spent).await? {
             Ok(line) => lines.push(line),
             Err(judgement) => return Ok(Err(judgement)),
         }
@@ -86,11 +90,20 @@ pub(crate) async fn run(
     Ok(Ok(Some(lines.join(", "))))
 }
 
+/// What else speaks for the work of an attempt.
+#[derive(Clone, Copy)]
+struct Evidence<'a> {
+    /// The gates that have judged it.
+    gates: &'a [String],
+    /// True if the agent said that the story is complete.
+    promised: bool,
+}
+
 /// Asks one reviewer; returns a line about it, or the judgement that ends the attempt.
 async fn decide(
     open: &Loop<'_>,
     begun: &Begun,
-    promised: bool,
+    known: Evidence<'_>,
     reviewer: &Reviewer,
     spent: &mut Spent,
 ) -> Result<Result<String, Judgement>, Error> {
@@ -98,7 +111,7 @@ async fn decide(
     let mut backoff = Backoff::default();
     let mut round = 1;
     loop {
-        let answer = ask_about_attempt(open, begun, promised, reviewer).await?;
+        let answer = ask_about_attempt(open, begun, known, reviewer).await?;
         spent.add(&answer.report);
         let why = match answer.opinion {
             Opinion::Accepted => return Ok(Ok(format!("{name} (accepted, {}s)", answer.time.as_secs()))),
@@ -143,7 +156,7 @@ fn template_path<'s>(open: &Loop<'_>, settings: &'s Settings) -> Option<&'s str>
 async fn ask_about_attempt(
     open: &Loop<'_>,
     begun: &Begun,
-    promised: bool,
+    known: Evidence<'_>,
     reviewer: &Reviewer,
 ) -> Result<Answer, Error> {
     let (story, settings) = (&begun.story, &begun.settings);
@@ -158,7 +171,7 @@ async fn ask_about_attempt(
     }
     let guard = guard_rail::set_up(open, settings.guard, None).await;
     let mut job = job(open, begun, guard);
-    job.env.extend(judged(open, &tree));
+    job.env.extend(variables(open, &tree));
     let work = Work {
         story,
         attempt: begun.number,
@@ -166,8 +179,8 @@ async fn ask_about_attempt(
         to: tree,
         changes,
         aside: aside.paths,
-        gates: &settings.verify,
-        promised,
+        gates: known.gates,
+        promised: known.promised,
     };
     let answer = ask(open, reviewer, &work, settings, job, Ground::Attempt(&begun.log)).await;
     reviewer_changes::end(open, before, &kept).await?;

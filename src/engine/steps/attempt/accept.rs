@@ -181,11 +181,17 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
         (proof, _) => proof,
     };
     base.gates = proof?;
+    if outcome.judgement.unpromised && base.gates.are_on_others() && begun.settings.review.is_empty() {
+        let reason = "nothing else speaks for the work: a gate took files of it away, and passed on others";
+        return Err(Judgement::new(Verdict::GateFailed, reason).into());
+    }
     recheck_position(open, &mut base, begun, &settled, "the gates").await?;
     let mut reviewed = None;
     // The user who calls the work complete has reviewed it.
     if of_agent {
-        base.review = review::run(open, begun, outcome).await??;
+        let gates = begun.settings.verify.as_slice();
+        let gates = if base.gates.have_judged() { gates } else { &[] };
+        base.review = review::run(open, begun, outcome, gates).await??;
         reviewed = judged::record(open).map(|record| record.tree);
         if base.review.is_some() {
             recheck_position(open, &mut base, begun, &settled, "the review").await?;

@@ -236,11 +236,9 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
         false => Some(Basis::Person),
     };
     let also = outcome.judgement.also;
-    let has_gates = (!base.gates.lines.is_empty()).then_some(Basis::Gates);
-    let of_tests = base.gates.rests_on.iter().copied();
+    let gates = base.gates.rests_on.iter().copied();
     let review = base.review.as_ref().map(|_| Basis::Review);
-    let all = said.into_iter().chain(also).chain(has_gates).chain(of_tests);
-    all.chain(review).collect()
+    said.into_iter().chain(also).chain(gates).chain(review).collect()
 }
 
 /// Returns the text about this attempt for the next one. If nothing was promised, there is nothing to say about the

@@ -39,6 +39,8 @@ pub(crate) async fn blame(
     Ok(Err(match alone {
         Err(alone) if alone.signal.is_some() => alone,
         Err(_) => failed,
+        // Nothing is known of the work alone.
+        Ok(gates) if gates.are_on_others() => failed,
         Ok(_) => {
             let why = failed.reason.unwrap_or_default();
             let tip = open.state.checkpoint().short();

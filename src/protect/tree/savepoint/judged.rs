@@ -88,8 +88,8 @@ impl Savepoint<'_> {
 
     /// Brings files of this state back that are missing in the tree `now`, which the working index was just read into:
     /// `missing` are the differences, as [`Git::diff_trees`](crate::git::Git::diff_trees) lists them. A file that is in its
-    /// place, and that a rule hides, keeps its content. What stands in the place of another goes to the directory `trash`.
-    /// Returns the tree with these files.
+    /// place, and that a rule hides, keeps its content. What stands in the place of another goes to the directory `trash`. Files
+    /// among these differences that this state does not have are removed. Returns the tree with and without these files.
     pub async fn bring_back(
         &self,
         now: &Oid,
@@ -97,8 +97,12 @@ impl Savepoint<'_> {
         trash: &Path,
     ) -> Result<Oid, ProtectError> {
         let (repo, work, records) = (self.site.repo, self.site.work_index(), Records::of(self.site));
-        let (mut hidden, mut gone) = (Vec::new(), Vec::new());
+        let (mut hidden, mut gone, mut added) = (Vec::new(), Vec::new(), Vec::new());
         for (status, path) in missing {
+            if *status == b'A' {
+                added.push(path.clone());
+                continue;
+            }
             let is_there = is_file_or_link(&path_below(&repo.top, path))?;
             if *status == b'D' && is_there && records.has_only_directories_above(path)? {
                 hidden.push(path.clone());
@@ -112,7 +116,7 @@ impl Savepoint<'_> {
         } else {
             repo.git.write_tree(&work).await?
         };
-        if gone.is_empty() {
+        if gone.is_empty() && added.is_empty() {
             return Ok(tree);
         }
         self.clear_the_way(&gone, trash)?;
@@ -120,7 +124,7 @@ impl Savepoint<'_> {
         let mut entries = repo.git.staged_between(&tree, &self.tree).await?;
         entries.retain(|entry| paths.contains(&entry.path));
         let wanted = repo
-            .tree_with(&self.site.file("back.index"), &tree, &entries, &[])
+            .tree_with(&self.site.file("back.index"), &tree, &entries, &added)
             .await?;
         repo.switch_work_tree(&work, &tree, &wanted).await?;
         self.restore_unstored(&paths).await?;
