@@ -82,7 +82,10 @@ pub use step_place::{require_own_list, require_step_here};
 pub use steps::abort::abort;
 pub use steps::adopt::{Portable, adopt};
 pub(crate) use steps::attempt::limits::{raised_by, raised_in};
-pub use steps::attempt::{AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal, judged_first};
+pub use steps::attempt::{
+    AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal, judge_waiting, judged_first,
+    waits_for_review,
+};
 pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
 pub use steps::land::{Landed, land};
 pub use steps::manual::{complete, fail, revert};

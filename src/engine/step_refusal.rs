@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::error::advice::hint;
 use crate::error::refusals::refusals;
 use crate::names::counted;
-use crate::state::{Phase, State};
+use crate::state::State;
 
 refusals! {
 /// The reason why a step may not follow now.
@@ -29,15 +29,6 @@ pub enum StepRefusal {
     #[error("no reviewer has judged the work of {attempt}, and none is configured")]
     NoReviewerNow { change: String, attempt: String }
         => Person, "git config ralph.review <name>, then run the same command again; or git ralph complete {change} accepts the work, and git ralph revert {change} undoes it", change;
-    /// `review`, while the work waits for a reviewer: the next step has it judged.
-    #[error("the work of {attempt} is in the work tree, and no reviewer has judged it")]
-    JudgedByStep {
-        change: String,
-        attempt: String,
-        /// The step that the loop is at.
-        step: String,
-    }
-        => Person, "git ralph {step} {change} has it judged, without another process of the agent; to ask about it and decide nothing: git ralph review {change} {attempt}", step, change, attempt;
     #[error("no story has failed")]
     NothingFailed(String)
         => "git ralph next {change}", (change);
@@ -98,22 +89,6 @@ pub enum StepRefusal {
 }
 
 impl StepRefusal {
-    /// Refuses to review a story whose work waits for the next step, which has it judged. An attempt that is named by its number can
-    /// be looked at.
-    pub fn of_review(state: &State, story: Option<&str>, attempt: Option<u32>) -> Option<Self> {
-        let waiting = state.unreviewed().filter(|_| attempt.is_none())?;
-        let of = waiting.rsplit_once('@').map(|(of, _)| of);
-        let step = match state.phase() {
-            Phase::Failed => "retry",
-            _ => "next",
-        };
-        (story.is_none() || story == of).then(|| Self::JudgedByStep {
-            change: state.change.to_string(),
-            attempt: waiting.to_owned(),
-            step: step.to_owned(),
-        })
-    }
-
     /// Refuses a step of a loop that is over.
     pub fn of_end(state: &State) -> Self {
         Self::LoopFinished {

@@ -22,11 +22,6 @@ pub(super) fn step() -> Vec<StepRefusal> {
             change: change(),
             attempt: "2@1".to_owned(),
         },
-        StepRefusal::JudgedByStep {
-            change: change(),
-            attempt: "2@1".to_owned(),
-            step: "next".to_owned(),
-        },
         StepRefusal::NothingFailed(change()),
         StepRefusal::UndoneNow(change()),
         StepRefusal::LoopFinished {

@@ -90,20 +90,96 @@ fn work_that_was_not_reviewed_is_not_accepted_without_a_reviewer() {
 }
 
 #[test]
-fn every_step_judges_unreviewed_work_and_review_names_the_step() {
+fn review_judges_unreviewed_work_without_an_agent() {
+    for words in [&["review"][..], &["review", CHANGE], &["review", "1"]] {
+        let sandbox = reviewed_by("exit 3");
+        sandbox.configure("ralph.verify", "test -z \"$RALPH_STORY\" || test -e new");
+        attempt(&sandbox, "next").exits(7);
+        // The reviewer cannot be asked again: nothing is lost.
+        sandbox.ralph(words).exits(7).says("gave no verdict");
+        assert_eq!(
+            sandbox.status()["unreviewed"].as_str().unwrap().split('@').next(),
+            Some("1")
+        );
+        assert_eq!(sandbox.read("new"), "x\n");
+        // An attempt that is named can be looked at.
+        review_by(&sandbox, "accept");
+        sandbox.ralph(&["review", "1@1"]).exits(0);
+        assert_eq!(sandbox.status()["stories_done"], 0);
+        sandbox
+            .ralph(words)
+            .exits(0)
+            .says("its work is judged again")
+            .says("git ralph next add-login");
+        assert_eq!(sandbox.status()["stories_done"], 1);
+        assert_eq!(sandbox.git(&["show", "HEAD:new"]), "x");
+        let rests_on = &sandbox.attempts().pop().unwrap()["rests_on"];
+        assert_eq!(*rests_on, serde_json::json!(["promise", "gates", "review"]));
+        // From then on it is a checkpoint like any other.
+        let said = sandbox.ralph(words).exits(0).stdout;
+        assert!(said.contains("accepted story 1"), "{said}");
+    }
+}
+
+#[test]
+fn review_undoes_unreviewed_work_that_is_rejected() {
+    let sandbox = reviewed_by("exit 3");
+    attempt(&sandbox, "next").exits(7);
+    review_by(&sandbox, "echo It is not enough.; reject");
+    let before = sandbox.git(&["rev-parse", "HEAD"]);
+    let shown = sandbox.ralph(&["review", "--json"]).exits(3).json();
+    assert_eq!(
+        (&shown["verdict"], &shown["words"], &shown["from"]),
+        (&"rejected".into(), &"It is not enough.".into(), &before.into())
+    );
+    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.verdict(), "review_rejected");
+    assert_eq!(sandbox.status()["next"], "retry");
+    // A gate that fails refuses it before the reviewer is asked.
+    sandbox.configure("ralph.verify", "test -z \"$RALPH_STORY\" || test -e new");
+    review_by(&sandbox, "exit 3");
+    attempt(&sandbox, "retry").exits(7);
+    sandbox.configure("ralph.verify", "false");
+    review_by(&sandbox, "accept");
+    let shown = sandbox.ralph(&["review", "--json"]).exits(3).json();
+    assert_eq!(shown["verdict"], "none");
+    assert_eq!(sandbox.verdict(), "gate_failed");
+    sandbox.is_at_checkpoint();
+}
+
+#[test]
+fn review_that_is_killed_loses_no_unreviewed_work() {
+    let sandbox = reviewed_by(". \"$HOME/answer\"");
+    let answer = |script: &str| fs::write(sandbox.outside("home/answer"), script).unwrap();
+    answer("exit 3");
+    attempt(&sandbox, "next").exits(7);
+    answer("touch \"$notes/begun\"; exec sleep 1000");
+    let running = sandbox.direct(&["review", CHANGE]).start();
+    wait_for(&sandbox.notes.join("begun"));
+    running.signal(Signal::SIGKILL);
+    running.wait_for_its_end();
+    answer("accept");
+    sandbox.ralph(&["review", CHANGE]).exits(0);
+    assert_eq!(sandbox.status()["stories_done"], 1);
+    assert_eq!(sandbox.git(&["show", "HEAD:new"]), "x");
+    // Without a reviewer it refuses, and says so.
+    review_by(&sandbox, "exit 3");
+    sandbox.step("next", &sandbox.completing("echo z >z")).exits(7);
+    sandbox.git(&["config", "--unset", "ralph.review"]);
+    sandbox.ralph(&["review"]).exits(7).says("and none is configured");
+    // What the user has taken out is not judged: the last checkpoint is.
+    fs::remove_file(sandbox.top.join("z")).unwrap();
+    review_by(&sandbox, "accept");
+    let said = sandbox.ralph(&["review"]).exits(0).stdout;
+    assert!(said.contains("accepted story 1"), "{said}");
+    assert_eq!(sandbox.status()["stories_done"], 1);
+}
+
+#[test]
+fn every_step_judges_unreviewed_work() {
     let sandbox = reviewed_by("exit 3");
     attempt(&sandbox, "next").exits(7);
     review_by(&sandbox, "accept");
-    for words in [&["review"][..], &["review", CHANGE], &["review", "1"]] {
-        sandbox
-            .ralph(words)
-            .exits(7)
-            .says("the work of 1@1 is in the work tree, and no reviewer has judged it")
-            .says("git ralph next add-login");
-    }
-    // The attempt itself can be looked at.
-    sandbox.ralph(&["review", "1@1"]).exits(0);
-    assert_eq!(sandbox.status()["unreviewed"], "1@1");
     sandbox
         .ralph(&["retry", CHANGE, "--", "false"])
         .exits(0)
@@ -113,10 +189,6 @@ fn every_step_judges_unreviewed_work_and_review_names_the_step() {
     sandbox.step("next", &sandbox.failing("echo y >y")).exits(3);
     review_by(&sandbox, "exit 3");
     sandbox.step("retry", &sandbox.completing("echo z >z")).exits(7);
-    sandbox
-        .ralph(&["review"])
-        .exits(7)
-        .says("git ralph retry add-login");
     sandbox.ralph(&["review", "1"]).exits(1).says("gave no verdict");
     review_by(&sandbox, "accept");
     sandbox

@@ -14,7 +14,6 @@ use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::numbers::range_of;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::run_command::{plain_job, run_name, variable};
-use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, story_in};
 use crate::engine::{Loop, guard_rail, refuse_inside_attempt};
 use crate::error::{Error, refuse};
@@ -62,9 +61,6 @@ pub async fn review(
     let mut reviewers = Reviewer::all(settings, &open.repo().top, None)?;
     if reviewers.is_empty() {
         return Err(AttemptRefusal::NoReviewer.into());
-    }
-    if let Some(refusal) = StepRefusal::of_review(&open.state, story, attempt) {
-        return Err(refusal.into());
     }
     let last = open.state.progress().completed.last();
     let story = match (story, last) {

@@ -57,8 +57,8 @@ pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;
 pub(crate) use stopped::unjudged;
 pub use stopped::{at_limit, by_signal};
-pub use unreviewed::judged_first;
 pub(crate) use unreviewed::refuse_other;
+pub use unreviewed::{judged_first, waits_for_review};
 
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the
 /// agent's service did not answer are repeated.
@@ -67,6 +67,34 @@ pub(crate) use unreviewed::refuse_other;
 /// If the loop's state does not allow it (exit 3, 4 or 5), the user is needed (exit 7), the agent cannot work at all,
 /// or git fails. After an error the work tree is at a checkpoint, or the next command brings it there.
 pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) -> Result<StepEnd, Error> {
+    be_ready(open, options).await?;
+    let end = Box::pin(attempt_until_answered(open, step, options)).await;
+    note_stopped(open, stopped_by(&end));
+    end
+}
+
+/// Has the work that waits for its reviewer judged as the next step would, but starts no agent. Returns `None` if none waits,
+/// or the user has taken it out of the work tree.
+///
+/// # Errors
+/// As for [`attempt`].
+pub async fn judge_waiting(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Option<StepEnd>, Error> {
+    be_ready(open, options).await?;
+    let Some((outcome, begun)) = Box::pin(unreviewed::take_up(open, &options.settings)).await? else {
+        return Ok(None);
+    };
+    let end = match Box::pin(conclude(open, outcome, begun)).await {
+        Ok(Concluded::End(end)) => Ok(end),
+        Ok(Concluded::Unavailable(unavailable)) => Ok(StepEnd::Limited(unavailable.reason)),
+        Ok(Concluded::Broken(refusal)) => Err(refusal.into()),
+        Err(error) => Err(error),
+    };
+    note_stopped(open, stopped_by(&end));
+    end.map(Some)
+}
+
+/// Refuses a step that may not begin, and makes the loop ready for it.
+async fn be_ready(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
     prepare(open, options).await?;
@@ -76,9 +104,7 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
         idle: options.settings.idle_timeout.map(to_std),
         max_cost: options.settings.max_cost,
     }));
-    let end = Box::pin(attempt_until_answered(open, step, options)).await;
-    note_stopped(open, stopped_by(&end));
-    end
+    Ok(())
 }
 
 /// Makes a loop ready for an attempt with these options: refuses those with which none could begin.

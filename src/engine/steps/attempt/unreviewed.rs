@@ -77,6 +77,16 @@ pub(super) async fn take_up(
     Ok(Some((outcome, begun)))
 }
 
+/// Returns whether a review of this story, of the last one if none is named, is about work that waits for it. An attempt that is
+/// named by its number can be looked at.
+pub fn waits_for_review(state: &State, story: Option<&str>, attempt: Option<u32>) -> bool {
+    let waiting = state
+        .unreviewed()
+        .filter(|_| attempt.is_none() && state.is_live());
+    let of = waiting.and_then(|waiting| Some(waiting.rsplit_once('@')?.0));
+    of.is_some() && (story.is_none() || story == of)
+}
+
 /// Refuses to have work judged that no reviewer has judged, where no setting names one.
 fn require_reviewer(state: &State, settings: &Settings) -> Result<(), Error> {
     match state.unreviewed() {
