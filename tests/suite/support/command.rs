@@ -8,15 +8,17 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::{DEADLINE, STARTS, search_path};
+use super::{DEADLINE, STARTS};
 
 /// What a command left.
 #[derive(Debug, Clone)]
@@ -255,26 +257,32 @@ impl Cmd {
     reason = "the one place where the tests start a process"
 )]
 fn with_signals(program: &OsStr) -> Command {
-    static IGNORED: LazyLock<bool> = LazyLock::new(|| {
-        let wanted = [Signal::SIGINT, Signal::SIGHUP, Signal::SIGTERM];
-        let mask = fs::read_to_string("/proc/self/status")
-            .ok()
-            .and_then(|status| {
-                let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-                u64::from_str_radix(mask.trim(), 16).ok()
-            })
-            .unwrap_or(0);
-        wanted
-            .iter()
-            .any(|signal| mask & (1 << (*signal as u64 - 1)) != 0)
-    });
-    if !*IGNORED {
-        return Command::new(program);
+    static ONCE: Once = Once::new();
+    ONCE.call_once(catch_ignored_signals);
+    Command::new(program)
+}
+
+/// Catches the signals that this process was started to ignore, and does nothing then: what is ignored is inherited, and
+/// what is caught is not.
+fn catch_ignored_signals() {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let is_ignored = |signal: &SignalKind| mask.unwrap_or(0) & (1 << (signal.as_raw_value() - 1)) != 0;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .unwrap();
+    let _runtime = runtime.enter();
+    let wanted = [
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+        SignalKind::terminate(),
+    ];
+    for kind in wanted.into_iter().filter(is_ignored) {
+        // It stays caught when nothing listens.
+        drop(signal(kind).unwrap());
     }
-    let mut env = search_path().into_iter().map(|dir| dir.join("env"));
-    let mut command = Command::new(env.find(|env| env.is_file()).unwrap());
-    command.arg("--default-signal=INT,HUP,TERM").arg(program);
-    command
 }
 
 /// A command that runs.
