@@ -8,6 +8,7 @@ use super::work_tree_copies::copy_ignored;
 use super::work_tree_lock::{is_half_made, is_locked, making, note_made, owner, reason};
 use super::work_tree_place::{OwnTree, Place, configured, is_free, real};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
+use super::work_tree_reuse::drop_settings;
 use super::work_tree_setup::{end_setup, set_up};
 use crate::engine::Context;
 use crate::engine::list_growth::has_new_story;
@@ -214,6 +215,7 @@ impl OwnTree<'_> {
             if left.is_leaving() {
                 taken = self.take_over(&left, &head).await?;
                 if taken.is_none() {
+                    drop_settings(&top)?;
                     self.clear(&top, None).await?;
                 }
             }
@@ -417,6 +419,9 @@ pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result
     if !state.is_live() {
         let layout = RepoLayout::of_work_tree(place).filter(|_| state.is_leaving());
         let is_whole = layout.is_some_and(|layout| layout.shares(&context.repo.common_dir));
+        if is_whole && state.here.is_side {
+            drop_settings(place)?;
+        }
         // Git may have been cut off while it removed it.
         if is_whole && discover(place).await.is_ok() {
             return context.at(place).await;

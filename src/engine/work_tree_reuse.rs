@@ -239,6 +239,14 @@ impl Way {
     }
 }
 
+/// Removes the settings of a linked work tree that is to be removed: an attempt beside it may have set a filter, which git would run.
+pub(super) fn drop_settings(top: &Path) -> Result<(), FileError> {
+    match RepoLayout::of_work_tree(top) {
+        Some(layout) => Below::new(&layout.git_dir).remove_file(&layout.git_dir.join("config.worktree")),
+        None => Ok(()),
+    }
+}
+
 /// Returns whether a linked work tree has no settings, no operation in progress and no refs of its own.
 fn is_plain(git_dir: &Path) -> Result<bool, Error> {
     let has_refs = !entries_of(&git_dir.join("refs"))?.is_empty();

@@ -106,16 +106,18 @@ fn what_is_copied_is_copied_again_where_it_is_missing() {
 /// both.
 fn run_meeting(sandbox: &Sandbox, also: &str) {
     sandbox.configure("ralph.order", "free");
-    run(
-        sandbox,
-        &format!(
-            "test $RALPH_STORY != 3 || {{ git=$(git rev-parse --path-format=absolute --git-common-dir)
-            until grep -q 'leaving = true' \"$git/ralph/todo+1.toml\"; do sleep 0.05; done; {also}; }}"
-        ),
-    );
+    run(sandbox, &once_left(also));
     let mut ended = verdicts(sandbox);
     assert_eq!(ended.pop().unwrap(), "2 complete");
     assert_eq!(ended, ["1 complete", "3 complete"]);
+}
+
+/// What story 3 does once the work tree of story 1 is used by none.
+fn once_left(also: &str) -> String {
+    format!(
+        "test $RALPH_STORY != 3 || {{ git=$(git rev-parse --path-format=absolute --git-common-dir)
+        until grep -q 'leaving = true' \"$git/ralph/todo+1.toml\"; do sleep 0.05; done; {also}; }}"
+    )
 }
 
 const MEETING: &str = "- [ ] 1. A\n- [ ] 3. C\n- [ ] 2. B (after 1, 3)\n";
@@ -156,6 +158,27 @@ fn new_work_tree_is_made_where_the_unused_one_is_not_as_it_was_left() {
 }
 
 #[test]
+fn filter_that_an_attempt_plants_in_an_unused_work_tree_runs_in_none() {
+    // With the story that would use it, and without.
+    for list in [MEETING, "- [ ] 1. A\n- [ ] 3. C\n"] {
+        let sandbox = sandbox(list);
+        sandbox.configure("ralph.order", "free");
+        sandbox.git(&["config", "extensions.worktreeConfig", "true"]);
+        let notes = sandbox.notes.display();
+        fs::write(sandbox.notes.join("attributes"), "* filter=planted\n").unwrap();
+        let plant = format!(
+            "at=\"$git/worktrees/todo+1/config.worktree\"
+            git config -f \"$at\" core.attributesFile '{notes}/attributes'
+            git config -f \"$at\" filter.planted.clean 'touch \"{notes}/ran\"; cat'
+            touch \"$git/../../repo.ralph/todo+1/work1\""
+        );
+        run(&sandbox, &once_left(&plant));
+        assert!(!sandbox.notes.join("ran").exists(), "{list}");
+        assert_eq!(verdicts(&sandbox).len(), list.lines().count());
+    }
+}
+
+#[test]
 fn unused_work_tree_is_used_although_it_was_shown() {
     let sandbox = sandbox(MEETING);
     run_meeting(
@@ -180,9 +203,7 @@ fn commit_in_an_unused_work_tree_keeps_that() {
     sandbox.configure("ralph.order", "free");
     let agent = agent(
         &sandbox,
-        "test $RALPH_STORY != 3 || { git=$(git rev-parse --path-format=absolute --git-common-dir)
-        until grep -q 'leaving = true' \"$git/ralph/todo+1.toml\"; do sleep 0.05; done
-        git -C \"$(git rev-parse --show-toplevel)/../todo+1\" commit -q --allow-empty -m mine; }",
+        &once_left("git -C \"$(git rev-parse --show-toplevel)/../todo+1\" commit -q --allow-empty -m mine"),
     );
     sandbox
         .ralph(&words("--jobs=2", &[], &agent))
