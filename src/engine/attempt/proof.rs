@@ -15,7 +15,7 @@ use crate::names::Oid;
 pub(crate) struct Gates {
     /// A line about each, for the checkpoint.
     pub lines: Vec<String>,
-    /// What they speak for: the work, or other files, and the tests.
+    /// The basis that they give a verdict: the work or other files, and the tests.
     pub rests_on: Vec<Basis>,
     /// The tree that passed, with what the gates wrote to its files; `None` without gates.
     pub tree: Option<Oid>,

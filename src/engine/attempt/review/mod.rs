@@ -90,7 +90,7 @@ pub(crate) async fn run(
     Ok(Ok(Some(lines.join(", "))))
 }
 
-/// What else speaks for the work of an attempt.
+/// The evidence for the work of an attempt besides the review.
 #[derive(Clone, Copy)]
 struct Evidence<'a> {
     /// The gates that have judged it.
