@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::work_tree_contents::{note_untracked, settle, tell_lacking};
+use super::work_tree_contents::{note_prepared, settle, tell_lacking};
 use super::work_tree_copies::copy_ignored;
 use super::work_tree_lock::{is_half_made, is_locked, making, note_made, owner, reason};
 use super::work_tree_place::{OwnTree, Place, configured, is_free, real};
@@ -143,7 +143,7 @@ impl OwnTree<'_> {
             if self.settings.worktree_setup.is_some() || !self.settings.worktree_copy.is_empty() {
                 set_up(self, &made).await?;
                 new = settle(self, &made).await?;
-                note_untracked(&made).await?;
+                note_prepared(self, &made).await?;
                 modes.give(&made)?;
             }
             tell_lacking(self, &made).await?;

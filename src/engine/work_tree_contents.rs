@@ -11,8 +11,8 @@ use crate::git::worktree::{Count, Whose};
 use crate::git::{PathChange, Repo, StagedEntry, index, split_z};
 use crate::paths::{first_few, path_of};
 
-/// File in the work tree's git directory: the paths that are untracked after its preparation, each with a NUL.
-const UNTRACKED: &str = "ralph/untracked";
+/// File in the work tree's git directory: the command that has prepared it, and the paths that were untracked then, each with a NUL.
+const PREPARED: &str = "ralph/prepared";
 
 /// Reports submodules that are empty, and what git ignores in the work tree in which the command was typed and the new one has
 /// not.
@@ -68,17 +68,30 @@ pub(super) async fn settle(own: OwnTree<'_>, made: &Repo) -> Result<Vec<StagedEn
     Ok(new.into_iter().filter_map(|change| change.is).collect())
 }
 
-/// Notes the files and directories that are untracked in a work tree which was prepared just now.
-pub(super) async fn note_untracked(made: &Repo) -> Result<(), Error> {
+/// Notes what the preparation of a work tree has made: all that is untracked there.
+pub(super) async fn note_prepared(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
     let args = ["-z", "--others", "--directory"];
     let untracked = made.git.cmd("ls-files", args).bytes().await?;
+    let noted = [command(own), b"\0", &untracked].concat();
     let door = Below::new(&made.git_dir);
     door.make_dir(Path::new("ralph"), 0o700)?;
-    Ok(door.write(Path::new(UNTRACKED), &untracked, 0o600, Durability::Atomic)?)
+    Ok(door.write(Path::new(PREPARED), &noted, 0o600, Durability::Atomic)?)
 }
 
-/// Returns those that were noted, directories with a final slash; `None` if none were.
-pub(super) fn noted_untracked(made: &Repo) -> Result<Option<Vec<Vec<u8>>>, Error> {
-    let noted = read_if_there(&made.git_dir.join(UNTRACKED))?;
-    Ok(noted.map(|noted| split_z(&noted)))
+/// Returns what was noted, directories with a final slash; `None` if nothing was, or another command would prepare it now.
+pub(super) fn prepared_in(own: OwnTree<'_>, made: &Repo) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let noted = read_if_there(&made.git_dir.join(PREPARED))?;
+    let noted = noted.map(|noted| split_z(&noted)).unwrap_or_default();
+    let untracked = noted
+        .split_first()
+        .filter(|(by, _)| by.as_slice() == command(own));
+    Ok(untracked.map(|(_, untracked)| untracked.to_vec()))
+}
+
+fn command(own: OwnTree<'_>) -> &[u8] {
+    own.settings
+        .worktree_setup
+        .as_deref()
+        .unwrap_or_default()
+        .as_bytes()
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
 
-use super::work_tree_contents::noted_untracked;
+use super::work_tree_contents::prepared_in;
 use super::work_tree_lock::{is_locked, note_made, note_making, reason};
 use super::work_tree_place::OwnTree;
 use super::work_tree_removal::TRASH;
@@ -22,7 +22,7 @@ use crate::state::{State, Store};
 /// The names of files with rules by which git takes other files for ignored, or for changed.
 const RULES: [&[u8]; 2] = [b".gitignore", b".gitattributes"];
 
-/// What is in the directory of a linked work tree below git's own, if it has no settings, operations and refs of its own.
+/// Names the entries of a linked work tree's git directory, if it has no settings, operations and refs of its own.
 const PLAIN: [&str; 9] = [
     "COMMIT_EDITMSG",
     "HEAD",
@@ -90,14 +90,11 @@ impl OwnTree<'_> {
             return Ok(None);
         };
         // Before git runs there: an attempt beside it may have set something.
-        if self.settings.worktree_setup.is_none()
-            || !is_locked(top, &reason(self.change))
-            || !is_plain(&layout.git_dir)?
-        {
+        if !is_locked(top, &reason(self.change)) || !is_plain(&layout.git_dir)? {
             return Ok(None);
         }
         let (made, at) = discover(top).await?;
-        let Some(untracked) = noted_untracked(&made)? else {
+        let Some(untracked) = prepared_in(self, &made)? else {
             return Ok(None);
         };
         let name = self.change.ralph_ref("finished");
@@ -190,9 +187,9 @@ impl Way {
 
     /// Returns whether both trees have the same rules for what is ignored, and for how it is read.
     fn keeps_rules(&self) -> bool {
-        let name = |path: &Vec<u8>| path.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
-        let mut names = self.changes.iter().filter_map(|(_, path)| name(path));
-        !names.any(|name| RULES.contains(&name.as_slice()))
+        let paths = self.changes.iter().map(|(_, path)| path);
+        let mut names = paths.filter_map(|path| path.rsplit(|byte| *byte == b'/').next());
+        !names.any(|name| RULES.contains(&name))
     }
 
     /// Returns whether the preparation would make the same for both trees as for the commit for which it ran, and all of that is there.

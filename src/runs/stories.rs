@@ -322,7 +322,9 @@ impl<C: Command> Abreast<'_, C> {
                 return Ok(Settled::Left);
             }
         }
-        let is_used_again = self.end.is_none() && is_accepted(open, &made)?;
+        // All that a new work tree would lack is its preparation.
+        let is_prepared = self.options.settings.worktree_setup.is_some();
+        let is_used_again = is_prepared && self.end.is_none() && is_accepted(open, &made)?;
         match Box::pin(remove_side(open, side, &made, is_used_again)).await {
             Ok(true) => Ok(settled),
             Ok(false) => Ok(Settled::Left),

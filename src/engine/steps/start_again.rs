@@ -47,8 +47,8 @@ pub async fn start<'o>(
     let mut place = options.own_work_tree.clone();
     let mut options = options.clone();
     // A side uses the work tree that it has left again.
-    let is_kept = |state: &State| state.is_leaving() && matches!(options.begun_for, BegunFor::Side);
-    if let Some(state) = state.filter(|state| state.is_live() || state.is_leaving() && !is_kept(state)) {
+    let is_side = matches!(options.begun_for, BegunFor::Side);
+    if let Some(state) = state.filter(|state| state.is_live() || state.is_leaving() && !is_side) {
         if state.is_live() && options.restart {
             let top = &context.repo.top;
             let name = change.as_str();

@@ -68,6 +68,21 @@ fn work_tree_of_an_accepted_story_is_used_as_its_preparation_left_it() {
 }
 
 #[test]
+fn each_attempt_gets_a_new_work_tree_where_no_preparation_is_saved() {
+    // The agent leaves something in git's own directory of its work tree, which stays there.
+    let mark = "at=$(git rev-parse --git-dir)/COMMIT_EDITMSG; test ! -e \"$at\" || echo $RALPH_STORY >>\"$notes/again\"; touch \"$at\"";
+    let sandbox = sandbox(CHAIN);
+    run(&sandbox, mark);
+    assert_eq!(sandbox.noted("again"), "2\n3\n");
+    let without = self::sandbox(CHAIN);
+    without.git(&["config", "--unset-all", "ralph.worktreeSetup"]);
+    without.configure("ralph.worktreeCopy", ".env");
+    without.write(".env", "secret\n");
+    run(&without, mark);
+    assert!(!without.notes.join("again").exists());
+}
+
+#[test]
 fn refused_story_leaves_its_work_tree_to_none() {
     let sandbox = sandbox("- [ ] 1. A\n- [ ] 2. B (after 1)\n");
     sandbox.configure("ralph.verify", "test ! -e refused");
@@ -141,7 +156,7 @@ fn new_work_tree_is_made_where_the_unused_one_is_not_as_it_was_left() {
             &sandbox,
             &format!("side=$(git rev-parse --show-toplevel)/../todo+1; {change}"),
         );
-        assert!(sandbox.noted("prepared").ends_with("\n1\n"), "{change}");
+        assert_eq!(sandbox.noted("prepared").lines().count(), 3, "{change}");
         let files = sandbox.git(&["ls-tree", "--name-only", "ralph/todo"]);
         assert!(!files.contains("stray"), "{files}");
         let wanted = ["work1", "work2", "work3"];
@@ -155,6 +170,23 @@ fn new_work_tree_is_made_where_the_unused_one_is_not_as_it_was_left() {
             assert!(kept.any(|stray| stray.exists()));
         }
     }
+}
+
+#[test]
+fn new_work_tree_is_made_where_another_command_prepares_it() {
+    let sandbox = sandbox(MEETING);
+    // The user changes it in a file of their own.
+    let own = sandbox.notes.join("own.config");
+    let own = own.to_str().unwrap();
+    let setup = sandbox.git(&["config", "ralph.worktreeSetup"]);
+    sandbox.git(&["config", "--unset-all", "ralph.worktreeSetup"]);
+    sandbox.git(&["config", "-f", own, "ralph.worktreeSetup", &setup]);
+    sandbox.configure("include.path", own);
+    run_meeting(
+        &sandbox,
+        "git config -f \"$notes/own.config\" ralph.worktreeSetup \"$(git config ralph.worktreeSetup); :\"",
+    );
+    assert_eq!(sandbox.noted("prepared").lines().count(), 3);
 }
 
 #[test]
@@ -185,16 +217,9 @@ fn unused_work_tree_is_used_although_it_was_shown() {
         &sandbox,
         "git ralph status todo+1 >\"$notes/status\" 2>&1; git ralph log todo+1 >>\"$notes/status\" 2>&1",
     );
-    assert!(
-        !sandbox.noted("prepared").ends_with("\n1\n"),
-        "{}",
-        sandbox.noted("status")
-    );
-    assert!(
-        !sandbox.noted("status").contains("removed"),
-        "{}",
-        sandbox.noted("status")
-    );
+    let status = sandbox.noted("status");
+    assert_eq!(sandbox.noted("prepared").lines().count(), 2, "{status}");
+    assert!(!status.contains("removed"), "{status}");
 }
 
 #[test]
