@@ -162,6 +162,7 @@ fn view_shows_nothing_of_an_earlier_loop_of_the_same_change() {
         assert!(seen.lines().any(|line| line.starts_with(row)), "{row}: {seen}");
     }
     tmux.keys(&["q"]);
+    tmux.is_right();
     tmux.types("clear; git ralph watch");
     let again = tmux.sees("99%");
     assert!(again.contains("   2. Server"), "{again}");
