@@ -9,7 +9,7 @@ use super::inventory::Kind;
 use super::repo_link::{Link, identity};
 use super::{foreign_filters, inner_repositories, submodules};
 use crate::fs::{Below, FileError, is_directory, is_there, leads_to_file, may_be_there, path_below};
-use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories};
+use crate::git::{OwnFiles, PutBack, RepoLayout, git_directories, submodule_repositories};
 use crate::paths::{first_few, path_in, path_of, shown};
 use crate::protect::records::Records;
 use crate::protect::trash::{free_name, move_away};
@@ -36,6 +36,9 @@ impl InnerGitFiles {
         for path in known(site).await? {
             let dir = path_below(&site.repo.top, &path);
             found.extend(Inner::at(site, path, &dir)?);
+        }
+        for git_dir in of_main_work_tree(site)? {
+            found.push(Inner::without_work_tree(site, git_dir)?);
         }
         Ok(Self(found))
     }
@@ -79,6 +82,21 @@ impl Inner {
             path,
             layout,
         }))
+    }
+
+    /// Reads those of a submodule of another work tree.
+    fn without_work_tree(site: Site<'_>, git_dir: PathBuf) -> Result<Self, ProtectError> {
+        let layout = RepoLayout {
+            common_dir: git_dir.clone(),
+            git_dir,
+        };
+        Ok(Self {
+            path: name_of(site, &layout.git_dir),
+            link: Link::None,
+            identity: identity(&layout.git_dir)?,
+            files: OwnFiles::read(&layout)?,
+            layout,
+        })
     }
 
     fn put_back(&self, site: Site<'_>, who: &str, trash: &Path) -> Result<Vec<PutBack>, ProtectError> {
@@ -214,6 +232,26 @@ async fn known(site: Site<'_>) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
     Ok(paths)
 }
 
+/// Lists the repositories of the main work tree's submodules, if this is a linked work tree: the user's next git runs what they
+/// say, too.
+fn of_main_work_tree(site: Site<'_>) -> Result<Vec<PathBuf>, ProtectError> {
+    let common_dir = &site.repo.common_dir;
+    if identity(&site.repo.git_dir)? == identity(common_dir)? {
+        return Ok(Vec::new());
+    }
+    let found = submodule_repositories(&common_dir.canonicalize().unwrap_or_else(|_| common_dir.clone()))?;
+    Ok(found)
+}
+
+/// Returns the name of such a repository, as it is seen from the main work tree: no file is there in a linked one.
+fn name_of(site: Site<'_>, git_dir: &Path) -> Vec<u8> {
+    let common_dir = site.repo.common_dir.canonicalize();
+    let below = common_dir
+        .ok()
+        .and_then(|common_dir| path_in(&common_dir, git_dir));
+    [b".git/", below.unwrap_or_default().as_slice()].concat()
+}
+
 /// Returns whether the index may have a submodule, without reading it.
 fn may_have_submodules(site: Site<'_>) -> bool {
     may_be_there(&site.repo.top.join(".gitmodules")) || may_be_there(&site.repo.common_dir.join("modules"))
@@ -222,11 +260,13 @@ fn may_have_submodules(site: Site<'_>) -> bool {
 /// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only
 /// their places are right again.
 pub(in crate::protect) async fn tell_unproven(site: Site<'_>) -> Result<(), ProtectError> {
-    let paths = known(site).await?;
+    let mut paths = known(site).await?;
     for path in &paths {
         let dir = path_below(&site.repo.top, path);
         submodules::lead_back(site, &dir).await?;
     }
+    let others = of_main_work_tree(site)?;
+    paths.extend(others.iter().map(|git_dir| name_of(site, git_dir)));
     if !paths.is_empty() {
         site.tell(format!(
             "the configuration and the hooks of repositories inside the work tree are as the attempt left them; to look \

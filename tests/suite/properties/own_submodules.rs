@@ -189,14 +189,13 @@ fn a_start_that_was_killed_among_its_submodules_can_be_repeated() {
 fn finish_runs_no_filter_that_an_attempt_added_to_a_submodule() {
     let sandbox = started();
     let ran = sandbox.outside("home/ran");
-    let plant = format!(
-        "plant() {{ for which in clean smudge; do git config -f $1/config filter.f.$which \"touch '{}'; cat\"; done
-             mkdir -p $1/info; echo '* filter=f' >$1/info/attributes; }}
-         {IN_LIB}; plant $(git -C lib rev-parse --absolute-git-dir); plant '{}/.git/modules/lib'",
-        ran.display(),
-        sandbox.top.display()
-    );
-    sandbox.step("next", &sandbox.completing(&plant)).exits(0);
+    sandbox.step("next", &sandbox.completing(IN_LIB)).exits(0);
+    // By a process that has outlived its attempt.
+    for key in ["filter.f.clean", "filter.f.smudge"] {
+        let program = format!("touch '{}'; cat", ran.display());
+        sandbox.git(&["config", "-f", ".git/modules/lib/config", key, &program]);
+    }
+    sandbox.write(".git/modules/lib/info/attributes", "* filter=f\n");
     let _ = fs::remove_file(&ran);
     sandbox
         .ralph(&["finish", "--cleanup", CHANGE])
@@ -339,4 +338,49 @@ fn objects_that_an_attempt_removes_from_a_clone_come_back() {
     assert_eq!(fs::read_to_string(lib.join("a")).unwrap(), "a\nmore\n");
     sandbox.step("retry", &sandbox.completing("echo x >x")).exits(0);
     sandbox.ralph(&["finish", "--cleanup", CHANGE]).exits(0);
+}
+
+/// Has a git in the user's submodule run a program, which leaves a mark in the notes.
+const PLANTED: &str = "m=$(git rev-parse --path-format=absolute --git-common-dir)/modules/lib
+    for program in clean smudge; do git config -f $m/config filter.f.$program \"sh -c 'touch $notes/ran; cat'\"; done
+    git config -f $m/config core.fsmonitor \"touch $notes/ran; false\"
+    mkdir -p $m/info $m/hooks; echo '* filter=f' >$m/info/attributes
+    printf '#!/bin/sh\\ntouch %s/ran\\n' $notes >$m/hooks/post-checkout; chmod +x $m/hooks/post-checkout";
+
+#[test]
+fn what_an_attempt_plants_in_the_users_submodule_runs_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    let config = sandbox.read(".git/modules/lib/config");
+    begin(&sandbox);
+    for (step, agent, code) in [
+        ("next", sandbox.failing(&format!("{PLANTED}; echo x >x")), 3),
+        ("retry", sandbox.completing(&format!("{PLANTED}; {IN_LIB}")), 0),
+    ] {
+        sandbox
+            .step(step, &agent)
+            .exits(code)
+            .says("config of the repository in .git/modules/lib was changed during the attempt");
+        assert_eq!(sandbox.read(".git/modules/lib/config"), config);
+        assert!(!sandbox.top.join(".git/modules/lib/hooks/post-checkout").exists());
+        sandbox.write("lib/a", "mine\n");
+        git_in(&sandbox, &sandbox.top, &["status"]);
+        git_in(
+            &sandbox,
+            &sandbox.top.join("lib"),
+            &["checkout", "-q", "-f", "HEAD"],
+        );
+        assert!(!sandbox.notes.join("ran").exists());
+    }
+}
+
+#[test]
+fn the_user_is_warned_of_the_users_submodule_after_a_kill() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    begin(&sandbox);
+    let agent = sandbox.completing(&format!("{PLANTED}; kill -9 $(ps -o ppid= -p $PPID); sleep 60"));
+    sandbox.step("next", &agent);
+    sandbox.ralph(&["status"]).says("in .git/modules/lib, lib");
+    assert!(!sandbox.notes.join("ran").exists());
 }
