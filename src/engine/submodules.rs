@@ -78,7 +78,7 @@ fn shared_with(open: &Loop<'_>, own: &Path, path: &[u8]) -> Option<PathBuf> {
 /// copied.
 pub(super) async fn share_all(open: &Loop<'_>) -> Result<bool, Error> {
     let top = &open.repo().top;
-    let prefix = open.change().ralph_ref("modules/");
+    let prefix = prefix_of(open);
     let mut places = BTreeMap::new();
     let dirs = [open.repo().git_dir.as_path(), open.repo().common_dir.as_path()];
     for own in submodule_repositories(dirs[0])? {
@@ -108,7 +108,7 @@ pub(super) async fn share_all(open: &Loop<'_>) -> Result<bool, Error> {
 
 /// Copies the commit of one, or says that it is only in the loop's work tree.
 async fn copy(open: &Loop<'_>, moved: &Moved, own: Option<&Path>, to: Option<&Path>) {
-    let name = open.change().ralph_ref(&format!("modules/{}", moved.to));
+    let name = name_of(open, moved);
     let (path, at) = (shown(&moved.path), moved.to.short());
     let words = match (own, to) {
         (Some(own), Some(to)) => {
@@ -160,6 +160,54 @@ pub(super) async fn bring(open: &Loop<'_>, target: &Repo, from: &Oid, merged: &O
     Ok(())
 }
 
+/// Checks out in the loop's work tree the commits of submodules that the tree `to` has, and `from` does not. Side by side, they were
+/// made in another work tree, and copied to the repository that all share. Returns why one stays as it is, if one does.
+pub(super) async fn follow(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Option<String>, Error> {
+    let repo = open.repo();
+    if !has_submodules(repo) {
+        return Ok(None);
+    }
+    let changes = repo.git.changes_among(from, to, &[]).await?;
+    let mut moved = changed_links(changes, b"");
+    let mut seen = 0;
+    while let Some(next) = moved.get(seen) {
+        seen += 1;
+        if let Some(own) = repository_at(&path_below(&repo.top, &next.path)) {
+            fetch(open, next, &own).await?;
+        }
+        let stays = open
+            .site()
+            .move_submodule(&next.path, next.from.as_ref(), &next.to);
+        if let Some(why) = stays.await? {
+            let (path, at) = (shown(&next.path), next.to.short());
+            return Ok(Some(format!("the submodule {path} is not at {at}: {why}")));
+        }
+        let inner = moved_in(&repo.git, next).await;
+        moved.extend(inner);
+    }
+    Ok(None)
+}
+
+/// Copies the commit of a submodule to its repository in the loop's work tree, from the one that all work trees share.
+async fn fetch(open: &Loop<'_>, moved: &Moved, own: &Path) -> Result<(), Error> {
+    let dirs = [open.repo().git_dir.as_path(), open.repo().common_dir.as_path()];
+    let shared = shared_submodule(own, dirs, None);
+    let shared = shared.as_deref().unwrap_or(own);
+    let name = name_of(open, moved);
+    // What cannot be copied cannot be checked out, which is said there.
+    let _ = copy_commit(shared, own, &moved.to, moved.from.as_ref(), &name).await;
+    Ok(())
+}
+
+/// Returns the ref that keeps the commit of a submodule. Sides have those of their loop.
+fn name_of(open: &Loop<'_>, moved: &Moved) -> String {
+    prefix_of(open) + moved.to.as_str()
+}
+
+fn prefix_of(open: &Loop<'_>) -> String {
+    open.change().worked_on().ralph_ref("modules/")
+}
+
 /// A submodule that has another commit than before.
 struct Moved {
     /// Its path from the top directory.
@@ -176,21 +224,24 @@ async fn all_moved(git: &Git, changes: Vec<PathChange>) -> Result<Vec<Moved>, Er
     let mut seen = 0;
     while let Some(outer) = found.get(seen) {
         seen += 1;
-        let dir = path_below(git.top(), &outer.path);
-        if let Some(was) = &outer.from
-            && repository_at(&dir).is_some()
-        {
-            let prefix = [&outer.path[..], b"/"].concat();
-            // A commit that is missing has no submodules that anybody could bring.
-            let inner = Git::at_top(&dir)
-                .offline()
-                .changes_among(was, &outer.to, &[])
-                .await;
-            let inner = inner.unwrap_or_default();
-            found.extend(changed_links(inner, &prefix));
-        }
+        let inner = moved_in(git, outer).await;
+        found.extend(inner);
     }
     Ok(found)
+}
+
+/// Lists the submodules in this one that have another commit in its new commit.
+async fn moved_in(git: &Git, outer: &Moved) -> Vec<Moved> {
+    let dir = path_below(git.top(), &outer.path);
+    let Some(was) = outer.from.as_ref().filter(|_| repository_at(&dir).is_some()) else {
+        return Vec::new();
+    };
+    // A commit that is missing has no submodules that could be brought.
+    let changes = Git::at_top(&dir)
+        .offline()
+        .changes_among(was, &outer.to, &[])
+        .await;
+    changed_links(changes.unwrap_or_default(), &[&outer.path[..], b"/"].concat())
 }
 
 /// Returns the submodules among these changes, at paths with this beginning.

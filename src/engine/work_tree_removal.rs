@@ -48,17 +48,19 @@ struct Contents {
     kept: Vec<Vec<u8>>,
     /// Paths that git ignores, directories with a final slash.
     ignored: Vec<Vec<u8>>,
+    /// The submodules that are checked out, which are among those paths.
+    submodules: Vec<Vec<u8>>,
     /// True if nothing else is there, and nothing is missing.
     is_whole: bool,
 }
 
 /// Removes the work tree of a closed loop, in which `own` runs git. `outside` runs it in another directory. The work tree
 /// stays if it was changed since it was closed, or if its submodules have commits that are only there (`are_shared` is
-/// false). The repositories of its submodules go to the trash with them.
+/// false). The repositories of its submodules go to the trash with them; those of a side are removed if they are clean.
 pub(super) async fn remove_final(
     outside: &Git,
     own: &Git,
-    are_shared: bool,
+    (are_shared, is_side): (bool, bool),
     trash: (&Below, &Path),
 ) -> Result<Removal, Error> {
     let (mut moved, mut has_submodules) = (None, false);
@@ -72,15 +74,16 @@ pub(super) async fn remove_final(
         if has_submodules && !are_shared {
             return stays("commits of its submodules are in no other repository").await;
         }
-        let contents = look(own, None).await?;
+        let mut contents = look(own, None).await?;
         if !contents.is_whole {
             return stays("files in it are in no commit").await;
         }
+        let are_clones_clean = is_side && drop_clean(own, &mut contents).await;
         moved = put_unkept_away(top, &contents.kept, &contents.ignored, trash)?;
         if has_submodules && !look(own, None).await?.is_whole {
             return stays("files in it are in no commit").await;
         }
-        if let Some(git_dir) = git_dir {
+        if let Some(git_dir) = git_dir.filter(|_| !are_clones_clean) {
             moved = put_modules_away(&git_dir, moved, trash)?;
         }
     }
@@ -94,6 +97,33 @@ pub(super) async fn remove_final(
         return Err(error.into());
     }
     Ok(Removal::Done(moved))
+}
+
+/// Leaves submodules where they are which have nothing but their commit: git removes them with the work tree. Returns whether all are
+/// left.
+async fn drop_clean(own: &Git, contents: &mut Contents) -> bool {
+    let mut clean = Vec::new();
+    for path in &contents.submodules {
+        if is_clean_clone(own, path).await.unwrap_or(false) {
+            clean.push(path.clone());
+        }
+    }
+    contents.ignored.retain(|path| !clean.contains(path));
+    let are_all = clean.len() == contents.submodules.len();
+    contents.kept.extend(clean);
+    are_all
+}
+
+/// Returns whether a submodule has no changes, no files that git ignores, and no submodules of its own.
+async fn is_clean_clone(own: &Git, path: &[u8]) -> Result<bool, GitError> {
+    let dir = path_below(own.top(), path);
+    if RepoLayout::of_work_tree(&dir).is_none() {
+        return Ok(false);
+    }
+    let git = Git::at_top(&dir).with_settings(own.settings()).offline();
+    let args = ["--porcelain", "--untracked-files=all", "--ignored=matching"];
+    let found = git.cmd("status", args).bytes().await?;
+    Ok(found.is_empty() && git.submodules(None).await?.is_empty())
 }
 
 /// Moves the repositories of the submodules of a work tree beside what was moved to the trash: they have more than commits.
@@ -226,24 +256,22 @@ async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
     let changed = [with(b" M "), with(b" T ")].concat();
     kept.retain(|path| !changed.contains(path));
     // Submodules are moved as a whole. One that is gone was moved before.
-    let submodules = git.submodules(scratch).await?;
+    let mut submodules = git.submodules(scratch).await?;
     let gone = with(b" D ")
         .iter()
         .filter(|path| submodules.contains(path))
         .count();
     let is_whole = ignored.len() + gone == listed.len();
     kept.retain(|path| !submodules.contains(path));
-    ignored.extend(
-        submodules
-            .into_iter()
-            .filter(|path| may_exist(&path_below(git.top(), path))),
-    );
+    submodules.retain(|path| has_entries(&path_below(git.top(), path)));
+    ignored.extend(submodules.iter().cloned());
     if let Some(scratch) = scratch {
         index::discard(&Below::of_loop(scratch), scratch)?;
     }
     Ok(Contents {
         kept,
         ignored,
+        submodules,
         is_whole,
     })
 }
@@ -252,6 +280,11 @@ async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
 pub(super) async fn is_kept(git: &Git, commit: &Oid) -> Result<bool, GitError> {
     let args = ["--count=1", "--format=x", "--contains", commit.as_str()];
     Ok(!git.cmd("for-each-ref", args).bytes().await?.is_empty())
+}
+
+/// Returns whether something is in a directory; something else in its place counts, too.
+fn has_entries(dir: &Path) -> bool {
+    may_exist(dir) && entries_of(dir).map_or(true, |entries| !entries.is_empty())
 }
 
 /// Returns whether nothing but the link to the repository is in a work tree.

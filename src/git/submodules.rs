@@ -197,22 +197,13 @@ pub async fn copy_objects(own: &Path, to: &Path, commit: &Oid, base: Option<&Oid
     inside(own, "pack-objects", args).stdin(wanted).done().await
 }
 
-/// Copies everything that the refs, the stash and HEAD of the repository `own` have, and the repository `to` lacks; each commit
+/// Copies everything that the refs, their logs and HEAD of the repository `own` have, and the repository `to` lacks; each commit
 /// is kept there by a ref with this beginning and its id.
 pub async fn copy_all_commits(own: &Path, to: &Path, prefix: &str) -> Result<(), GitError> {
-    let refs = inside(
-        own,
-        "rev-list",
-        ["HEAD", "--all", "--no-walk", "--ignore-missing"],
-    )
-    .text()
-    .await?;
-    // The older entries of a stash are in its log alone.
-    let stashed = inside(own, "rev-list", ["-g", "refs/stash", "--"])
-        .any_exit()
-        .await?;
-    let stashed = String::from_utf8_lossy(&stashed.stdout).into_owned();
-    for tip in refs.lines().chain(stashed.lines()) {
+    // The older entries of a stash are in its log alone, and commits that were amended in that of HEAD.
+    let args = ["HEAD", "--all", "--reflog", "--no-walk", "--ignore-missing"];
+    let tips = inside(own, "rev-list", args).text().await?;
+    for tip in tips.lines() {
         let Some(tip) = Oid::parse(tip) else { continue };
         if !has_in_a_ref(to, &tip).await? {
             copy_commit(own, to, &tip, None, &format!("{prefix}{tip}")).await?;

@@ -31,7 +31,7 @@ use crate::paths::first_few;
 use crate::slot::Slot;
 
 pub(crate) use repository::{RefChanges, StashList, UserRefs, recorded_config};
-pub(crate) use stages::{AttemptRecord, GitFiles, Held, SharedFiles};
+pub(crate) use stages::{AttemptRecord, GitFiles, Held};
 pub(crate) use trash::free_name;
 pub(crate) use tree::{KeptModes, RepoLink, Savepoint, StoryList, put_unkept_away};
 

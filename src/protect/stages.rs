@@ -64,22 +64,6 @@ impl GitFiles {
     }
 }
 
-/// The files that the attempts of a repository share while several run: git's own, and the directories of git and of the loop.
-pub(crate) struct SharedFiles {
-    control: ControlFiles,
-    link: RepoLink,
-}
-
-impl SharedFiles {
-    /// Reads them, before the first attempt begins.
-    pub fn read(site: Site<'_>) -> Result<Self, ProtectError> {
-        Ok(Self {
-            control: ControlFiles::read(site)?,
-            link: site.repo_link()?,
-        })
-    }
-}
-
 /// The record of an attempt, in its slot.
 pub(crate) struct AttemptRecord<'a> {
     /// The repository and the slot.
@@ -221,13 +205,15 @@ impl AttemptRecord<'_> {
 
     /// Puts back what attempts that run beside each other have done to what they share: one that began meanwhile takes it for what
     /// was there before. Returns whether git's own files had changed.
-    pub async fn while_attempts_run(&self, before: &SharedFiles) -> Result<bool, ProtectError> {
+    pub async fn while_attempts_run(&self, before: &GitFiles) -> Result<bool, ProtectError> {
+        let who = "the attempts";
         before.link.restore(self.site)?;
+        let inner = before.inner.put_back(self.site, who, &self.control_trash())?;
+        InnerGitFiles::settle(self.site, inner).await?;
         if !before.control.differ(self.site).await? {
             return Ok(false);
         }
-        let known = &self.checkpoint;
-        self.put_files_back(&before.control, known, "the attempts").await
+        self.put_files_back(&before.control, &self.checkpoint, who).await
     }
 
     /// Restores git's own files after `who`, and then HEAD and the loop's branch if git cannot read them; returns whether

@@ -49,6 +49,15 @@ enum Settled {
     NotBegun,
 }
 
+/// The story that began.
+enum Begun {
+    /// A process works on it.
+    Beside(Box<Child<String>>),
+    /// It was attempted alone, and that has ended.
+    Alone,
+    Nothing,
+}
+
 /// A run of several stories at once.
 struct Abreast<'r, C> {
     command: &'r C,
@@ -86,7 +95,7 @@ pub async fn abreast(
         options: options.clone(),
         tenure,
         driver: Driver::new(open, options)?,
-        shared: Shared::read(open)?,
+        shared: Shared::read(open).await?,
         free: free_places(open, jobs).await?.into_iter().collect(),
         running: BTreeMap::new(),
         doubtful: BTreeSet::new(),
@@ -118,10 +127,11 @@ pub async fn abreast(
             && let Some(place) = run.free.first().copied()
         {
             match run.begin(open, place, typed).await {
-                Ok(Some(child)) => {
+                Ok(Begun::Beside(child)) => {
                     children.spawn(child.attend(open.context.stop.of_run()));
                 }
-                Ok(None) => break,
+                Ok(Begun::Alone) => run.look_for_end(open),
+                Ok(Begun::Nothing) => break,
                 Err(error) => run.end = Some(End::Failed(error)),
             }
         }
@@ -175,21 +185,20 @@ impl<C: Command> Abreast<'_, C> {
     }
 
     /// Begins the next story that may begin now, if there is one.
-    async fn begin(
-        &mut self,
-        open: &mut Loop<'_>,
-        place: u16,
-        typed: &[OsString],
-    ) -> Result<Option<Child<String>>, Error> {
+    async fn begin(&mut self, open: &mut Loop<'_>, place: u16, typed: &[OsString]) -> Result<Begun, Error> {
         self.shared.put_back(open).await?;
         let running = self.stories();
         let story = match may_begin(open, &self.options, &running).await? {
             engine::Beginning::Story(story) => story,
             engine::Beginning::Limited(limit) => {
                 self.end = Some(End::Stopped(Stopped::Limit(limit)));
-                return Ok(None);
+                return Ok(Begun::Nothing);
             }
-            engine::Beginning::Nothing => return Ok(None),
+            engine::Beginning::Alone(story) => {
+                Box::pin(self.attempt_alone(open, &story)).await?;
+                return Ok(Begun::Alone);
+            }
+            engine::Beginning::Nothing => return Ok(Begun::Nothing),
         };
         let side = open.change().side(place)?;
         open.tell(format!("story {story} begins in {side}"));
@@ -206,7 +215,23 @@ impl<C: Command> Abreast<'_, C> {
             printed: now,
         };
         self.running.insert(place, begun);
-        Ok(Some(child))
+        Ok(Begun::Beside(Box::new(child)))
+    }
+
+    /// Attempts a story in the loop's own work tree, while nothing else runs.
+    async fn attempt_alone(&mut self, open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
+        open.tell(format!(
+            "story {story} is attempted in the loop's own work tree, with nothing beside it"
+        ));
+        release_list(open).await?;
+        let stopped = Driver::new(open, &self.options)?.turn(open).await;
+        self.options.started += 1;
+        self.shared = Shared::read(open).await?;
+        self.publish(open).await?;
+        if let Some(stopped) = stopped? {
+            self.stop_with(End::Stopped(stopped));
+        }
+        Ok(())
     }
 
     /// Notes the end of a process: takes in what its side has made, while the others go on.

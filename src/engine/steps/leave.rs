@@ -189,7 +189,8 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
             outside.unlock_work_tree(&top).await?;
             return Ok(Removal::Stays("no ref has the commit that is checked out in it"));
         }
-        remove_final(&outside, &own, are_shared, (&site.own_door(), &trash)).await
+        let is_side = open.state.here.is_side;
+        remove_final(&outside, &own, (are_shared, is_side), (&site.own_door(), &trash)).await
     };
     let mut removed = remove().await;
     if removed.is_err() {

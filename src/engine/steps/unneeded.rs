@@ -143,7 +143,7 @@ pub async fn remove(context: &Context<'_>, unneeded: &Unneeded) -> Result<Option
         }
         let trash = store.file("trash").join(TRASH);
         let (own, door) = (Git::at_top(top), store.door());
-        if let Removal::Stays(why) = remove_final(git, &own, true, (&door, &trash)).await? {
+        if let Removal::Stays(why) = remove_final(git, &own, (true, false), (&door, &trash)).await? {
             return Ok(Some(why));
         }
     }

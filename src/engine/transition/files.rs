@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use super::final_state::work_tree_now;
 use super::known::Known;
-use crate::engine::Loop;
 use crate::engine::position::Position;
+use crate::engine::{Loop, submodules};
 use crate::error::Error;
 use crate::events::Notices;
 use crate::fs::may_exist;
@@ -73,7 +73,8 @@ pub(super) async fn reach(
         }
         Files::Start => go_to_start(open, known).await?,
         Files::Attempt { tree, trash } => {
-            left.refused = switch(open, &tree, &trash).await?;
+            let now = open.read_work_tree().await?.tree;
+            left.refused = switch(open, [&now, &tree], &trash).await?;
             return Ok(());
         }
         Files::Merged(merged) => merge(open, &merged, known.tree).await?,
@@ -136,22 +137,26 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the files this tree while an attempt at it runs; index and HEAD stay. Scans the work tree once.
-pub(crate) async fn place(open: &Loop<'_>, tree: &Oid) -> Result<(), Error> {
-    let refused = switch(open, tree, "").await?;
+/// Gives the files this tree while an attempt at it runs, and checks out the commits of its submodules; index and HEAD stay. Scans
+/// the work tree once. Returns why a submodule stays as it is, if one does.
+pub(crate) async fn place(open: &Loop<'_>, tree: &Oid) -> Result<Option<String>, Error> {
+    let was = open.read_work_tree().await?.tree;
+    if let Some(refused) = switch(open, [&was, tree], "").await? {
+        return Err(refused.into());
+    }
+    let stays = submodules::follow(open, &was, tree).await;
     open.view.drop_all();
-    refused.map_or(Ok(()), |refused| Err(refused.into()))
+    stays
 }
 
-/// Gives the files the tree of an attempt. Scans the work tree once. Returns git's refusal, after which nothing has changed.
-async fn switch(open: &Loop<'_>, tree: &Oid, trash: &str) -> Result<Option<GitError>, Error> {
-    let now = open.read_work_tree().await?.tree;
+/// Gives the files, which are `now`, the tree of an attempt. Returns git's refusal, after which nothing has changed.
+async fn switch(open: &Loop<'_>, [now, tree]: [&Oid; 2], trash: &str) -> Result<Option<GitError>, Error> {
     let site = open.site();
     let work = site.work_index();
     // Git checks every file before it writes the first.
-    let switched = site.repo.switch_work_tree(&work, &now, tree).await;
+    let switched = site.repo.switch_work_tree(&work, now, tree).await;
     if switched.is_ok() {
-        site.after_switch([&now, tree]).await?;
+        site.after_switch([now, tree]).await?;
         // Those of the checkpoint are there after a kill, too.
         site.give_recorded_modes([open.state.checkpoint_tree(), tree])
             .await?;

@@ -190,7 +190,7 @@ impl Savepoint<'_> {
         }
         let why = format!("ralph: {kept}");
         let commit = repo.commit_tree(&now.tree, &[&base], &why).await?;
-        let mut to_keep = vec![KeptRef::new(kept.to_owned(), commit)];
+        let mut to_keep = vec![KeptRef::new(kept.to_owned(), commit.clone())];
         let aside = autostashes(&repo).await?;
         to_keep.extend(aside.iter().map(|oid| KeptRef::beside(kept, oid)));
         let mut updates = Vec::new();
@@ -216,7 +216,8 @@ impl Savepoint<'_> {
         self.site.repo.discard_index(&work)?;
         let at = was.branch.as_deref().map_or(was.oid.short(), short_branch);
         Ok(Some(format!(
-            "the submodule {shown} was changed; it is back at {at}, and what was there is in its {kept}"
+            "the submodule {shown} was changed; it is back at {at}, and what was there is kept: git -C {shown} show {}",
+            commit.short()
         )))
     }
 

@@ -50,6 +50,7 @@ mod run_stories_meet;
 mod run_stories_planted;
 mod run_stories_prepared;
 mod run_stories_reuse;
+mod run_stories_submodules;
 mod settings_found;
 mod skip;
 mod start;

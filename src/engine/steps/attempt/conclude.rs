@@ -13,7 +13,6 @@ use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::checkpoint::{self, NewCheckpoint};
 use crate::engine::steps::revert::{self, Undoing};
-use crate::engine::steps::side;
 use crate::engine::stories::{progress_of, read_list};
 use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, messages, numbers, unmarked_stories};
 use crate::error::{Error, refuse};
@@ -92,7 +91,6 @@ pub(crate) async fn conclude(
         let signal = refused_complete::end(open, &begun, outcome).await?;
         return Ok(Concluded::End(StepEnd::interrupted(signal)));
     }
-    side::count_last(open, &begun.story.id, &mut outcome.judgement)?;
     if outcome
         .judgement
         .signal

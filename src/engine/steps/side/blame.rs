@@ -22,7 +22,9 @@ pub(crate) async fn blame(
         return Ok(Err(failed));
     }
     open.tell("the gates failed on the merged work: they run once more");
-    place(open, merged).await?;
+    if let Some(why) = place(open, merged).await? {
+        return Ok(Err(Judgement::new(Verdict::Conflict, why)));
+    }
     let failed = match proof::run(open, begun, true).await? {
         Ok(gates) => return Ok(Ok(gates)),
         Err(failed) if !may_be_of_others(&failed) => return Ok(Err(failed)),
@@ -32,9 +34,14 @@ pub(crate) async fn blame(
     open.tell(format!(
         "the gates run on this work alone, as it was made on {base}"
     ));
-    place(open, own).await?;
+    if place(open, own).await?.is_some() {
+        // Nothing is known of the work alone.
+        return Ok(Err(failed));
+    }
     let alone = proof::run(open, begun, false).await?;
-    place(open, merged).await?;
+    if let Some(why) = place(open, merged).await? {
+        return Ok(Err(Judgement::new(Verdict::Conflict, why)));
+    }
     judged::keep(open, merged, None).await?;
     Ok(Err(match alone {
         Err(alone) if alone.signal.is_some() => alone,

@@ -26,7 +26,6 @@ pub(crate) use blame::blame;
 pub use list::{hold_list, release_list};
 pub(crate) use list::{left_list, with_held_list};
 pub use made::{Made, made_by, open_side};
-pub(crate) use ready::count_last;
 pub use ready::{Beginning, may_begin, was_taken_in, why_in_turn};
 pub(in crate::engine) use remove::remove_all;
 pub use remove::{free_places, is_accepted, remove_left, remove_lost, remove_side};

@@ -3,29 +3,31 @@
 use std::path::Path;
 
 use super::list::put_list_back;
-use crate::engine::attempt::verdict::Judgement;
 use crate::engine::steps::attempt::limits::limit_reached;
 use crate::engine::steps::attempt::{AttemptOptions, agent_of_attempt, prepare, put_branch_back};
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::steps::skip::take_skips;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::work_tree_place::{configured, real};
-use crate::engine::{
-    Loop, Made, list_growth, messages, numbers, order, stories, submodules, unmarked_stories,
-};
+use crate::engine::{Loop, Made, list_growth, messages, numbers, order, stories, unmarked_stories};
 use crate::error::Error;
 use crate::fs::seen_itself;
 use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Listing;
 
-/// The number of conflicts after which a story is only worked on alone.
+/// The number of conflicts after which a story is only attempted alone.
 const CONFLICTS: usize = 2;
+
+/// The beginning of the reason of a conflict that a story meets in every side.
+pub(super) const NEW_SUBMODULE: &str = "it adds or removes the submodule";
 
 /// The answer to whether a story may begin now.
 pub enum Beginning {
     /// This story.
     Story(String),
+    /// This story, in the loop's own work tree, before anything else begins: beside others it ends in conflicts.
+    Alone(String),
     /// Nothing more, by this limit.
     Limited(String),
     /// Nothing at present.
@@ -53,8 +55,13 @@ pub async fn may_begin(
     take_skips(open, running).await?;
     let listing = unmarked_stories::require_marks(open, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
-    let Some(story) = next(open, &listing, running, options).await? else {
-        return Ok(Beginning::Nothing);
+    let story = match next(open, &listing, running, options).await? {
+        Beginning::Story(story) => story,
+        Beginning::Alone(story) => {
+            open.advance(|progress| progress.turn_to(&story))?;
+            return Ok(Beginning::Alone(story));
+        }
+        other => return Ok(other),
     };
     if let Some(limit) = limit_reached(open, settings, options.started)? {
         return Ok(Beginning::Limited(limit));
@@ -72,22 +79,19 @@ pub async fn may_begin(
     Ok(Beginning::Story(story))
 }
 
-/// Counts the conflicts of a story since the loop began.
-fn conflicts_of(open: &Loop<'_>, id: &str) -> Result<usize, Error> {
+/// Returns whether a story has met conflicts beside others, and is to be attempted alone.
+fn is_in_conflict(open: &Loop<'_>, id: &str) -> Result<bool, Error> {
     let history = open.history()?;
-    let of_it = history
-        .history
-        .ended()
-        .filter(|entry| entry.attempt.story == id && entry.attempt.verdict == Verdict::Conflict);
-    Ok(of_it.count())
-}
-
-/// Counts a conflict as a failure where the story has been alone: another attempt would meet the same.
-pub(crate) fn count_last(open: &Loop<'_>, story: &str, judgement: &mut Judgement) -> Result<(), Error> {
-    if judgement.verdict == Verdict::Conflict && conflicts_of(open, story)? >= CONFLICTS {
-        judgement.verdict = Verdict::Failed;
+    let (mut conflicts, mut is_new_submodule) = (0, false);
+    for entry in history.history.ended() {
+        let attempt = &entry.attempt;
+        if attempt.story == id && attempt.verdict == Verdict::Conflict {
+            conflicts += 1;
+            let reason = attempt.reason.as_deref().unwrap_or_default();
+            is_new_submodule |= reason.starts_with(NEW_SUBMODULE);
+        }
     }
-    Ok(())
+    Ok(conflicts >= CONFLICTS || is_new_submodule)
 }
 
 async fn next(
@@ -95,28 +99,28 @@ async fn next(
     listing: &Listing,
     running: &[String],
     options: &AttemptOptions,
-) -> Result<Option<String>, Error> {
+) -> Result<Beginning, Error> {
     let progress = open.state.progress();
     let spent = |id: &str| {
         let failed = progress.failed(id);
         failed.is_some_and(|story| story.failures > progress.max_retries)
     };
-    let conflicts = |id: &str| -> Result<bool, Error> { Ok(conflicts_of(open, id)? >= CONFLICTS) };
-    for id in running {
-        if conflicts(id)? {
-            return Ok(None);
-        }
-    }
     let ready = order::may_begin(listing, &progress.skipped, &[], options.settings.order, running);
     let listed = at_checkpoint(open).await?;
     for story in ready {
         // A side begins with the list of the checkpoint; one that the user has added is in the next.
         let is_listed = listed.stories.iter().any(|one| one.id == story.id);
-        if is_listed && !spent(&story.id) && (running.is_empty() || !conflicts(&story.id)?) {
-            return Ok(Some(story.id.clone()));
+        if !is_listed || spent(&story.id) {
+            continue;
+        }
+        if !is_in_conflict(open, &story.id)? {
+            return Ok(Beginning::Story(story.id.clone()));
+        }
+        if running.is_empty() {
+            return Ok(Beginning::Alone(story.id.clone()));
         }
     }
-    Ok(None)
+    Ok(Beginning::Nothing)
 }
 
 /// Returns the stories in the list of the last checkpoint.
@@ -147,8 +151,6 @@ pub async fn why_in_turn(open: &Loop<'_>, settings: &Settings) -> Result<Option<
         Some(format!("git does not track {}", source.path))
     } else if is_link(&open.repo().top.join(&source.path)) {
         Some(format!("{} is a symbolic link", source.path))
-    } else if submodules::has_submodules(open.repo()) {
-        Some("the repository has submodules".to_owned())
     } else if are_seen(open, settings).await? {
         Some("ralph.worktreeDir is in the work tree, and git does not ignore it".to_owned())
     } else if order::says_nothing(&listing, settings.order) {

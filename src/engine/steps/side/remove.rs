@@ -11,7 +11,7 @@ use crate::engine::work_tree_place::{configured, is_free};
 use crate::engine::{Loop, numbers};
 use crate::error::Error;
 use crate::events::{Attempt, Silent};
-use crate::fs::{Below, entries_of, file_error, is_there, may_exist};
+use crate::fs::{Below, entries_of, file_error, is_there, may_exist, remove_named_dir};
 use crate::git::RefInfo;
 use crate::names::{Change, Oid, typed, typed_path};
 use crate::protect::free_name;
@@ -213,6 +213,8 @@ pub async fn remove_side(
         side.store.remove_files()?;
     }
     let top = side.state.work_tree();
+    // A git that outlived the one that started it can have made the directory again.
+    let _ = remove_named_dir(top);
     let stays = may_exist(top);
     if stays {
         open.tell(format!(

@@ -2,15 +2,15 @@
 
 use crate::engine::Loop;
 use crate::error::Error;
-use crate::protect::SharedFiles;
+use crate::protect::GitFiles;
 
-/// Git's own files and directories as they are before the first side begins.
-pub struct Shared(SharedFiles);
+/// Git's own files and directories, and those of repositories inside the work tree, as they are before the first side begins.
+pub struct Shared(GitFiles);
 
 impl Shared {
     /// Reads them.
-    pub fn read(open: &Loop<'_>) -> Result<Self, Error> {
-        Ok(Self(SharedFiles::read(open.site())?))
+    pub async fn read(open: &Loop<'_>) -> Result<Self, Error> {
+        Ok(Self(GitFiles::before_command(open.site()).await?))
     }
 
     /// Puts back what attempts have done to them.
@@ -22,6 +22,6 @@ impl Shared {
             open.view.drop_all();
         }
         changed?;
-        Ok(())
+        open.switch_off_foreign_filters().await
     }
 }

@@ -10,6 +10,7 @@ use super::keep::{copy_log, keep};
 use super::list::put_list_back;
 use super::merge::merged;
 use super::notices::repeat_notices;
+use super::ready::NEW_SUBMODULE;
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Report};
 use crate::engine::attempt::begun::Begun;
@@ -254,17 +255,15 @@ async fn look_at_work(
         )
     } else {
         match merged(open, (made, story), &beside.own).await? {
-            Ok(tree) => match moved_submodule(open, &tree).await? {
+            Ok(tree) => match new_submodule(open, &tree).await? {
                 None => {
                     (beside.merged, beside.kept) =
                         (Some(tree.clone()).filter(|tree| *tree != beside.own), None);
                     return Ok((beside, Some(tree)));
                 }
                 Some(path) => Judgement::new(
-                    Verdict::Failed,
-                    format!(
-                        "it changes the submodule {path}, which no story can that is attempted beside others"
-                    ),
+                    Verdict::Conflict,
+                    format!("{NEW_SUBMODULE} {path}, and is attempted in the loop's own work tree next time"),
                 ),
             },
             Err(paths) => {
@@ -313,8 +312,11 @@ async fn put_in_place(
         // Its work tree may be gone.
         _ => KeptModes::default(),
     };
-    place(open, tree).await?;
+    let stays = place(open, tree).await?;
     new.give(open.repo())?;
+    if let Some(why) = stays {
+        return Ok(Some(Judgement::new(Verdict::Conflict, why)));
+    }
     let list = [format!(":(top,literal){}", open.state.source().path)];
     let mut seen = open.read_work_tree().await?.tree;
     if open.held_list.is_some() {
@@ -363,14 +365,17 @@ async fn keep_as_failed(open: &Loop<'_>, made: &Made, own: &Oid, words: &str) ->
     Ok(repo.commit_tree(&tree, &[&made.base], &message).await?)
 }
 
-/// Returns the path of a submodule that is another one in this tree than in the last checkpoint.
-async fn moved_submodule(open: &Loop<'_>, tree: &Oid) -> Result<Option<String>, Error> {
+/// Returns the path of a submodule that only this tree or only the last checkpoint has.
+async fn new_submodule(open: &Loop<'_>, tree: &Oid) -> Result<Option<String>, Error> {
     let changes = open
         .git()
         .changes_among(open.state.checkpoint_tree(), tree, &[])
         .await?;
-    let moved = changes.iter().find(|change| change.is_of_submodule());
-    Ok(moved.map(|change| shown(&change.path)))
+    let is_one = |entry: &Option<StagedEntry>| entry.as_ref().is_some_and(StagedEntry::is_submodule);
+    let new = changes
+        .iter()
+        .find(|change| is_one(&change.was) != is_one(&change.is));
+    Ok(new.map(|change| shown(&change.path)))
 }
 
 /// Returns the outcome of an attempt: the verdict is the side's, and the log has the agent's message.
