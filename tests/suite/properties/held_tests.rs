@@ -337,18 +337,62 @@ fn a_test_that_two_stories_change_is_held_to_both_versions() {
 }
 
 #[test]
-fn renamed_test_keeps_its_held_version() {
-    let sandbox = project(2);
-    sandbox.configure("ralph.verify", "for t in tests/*.sh; do sh $t || exit 1; done");
+fn renamed_test_is_held_at_its_old_path() {
     let comment = "# The value is what is expected.\n".repeat(20);
-    sandbox.write("tests/value.sh", &format!("{VALUE}{comment}"));
-    sandbox.start();
-    let renames = "git mv tests/value.sh tests/other.sh; sed -i '1aexit 0' tests/other.sh";
-    sandbox.step("next", &sandbox.completing(renames)).exits(0);
-    sandbox
-        .step("next", &sandbox.completing("echo 'echo 5' >app.sh"))
-        .exits(3);
-    sandbox.step("retry", &sandbox.completing("echo x >new")).exits(0);
+    for (renames, in_one) in [
+        (
+            "git mv tests/value.sh tests/other.sh; sed -i '1aexit 0' tests/other.sh",
+            true,
+        ),
+        // Names that the gate does not run.
+        (
+            "git mv tests/value.sh tests/value.txt; echo true >tests/new.sh",
+            true,
+        ),
+        (
+            "mkdir tests/old; mv tests/value.sh tests/old; echo true >tests/new.sh",
+            true,
+        ),
+        ("mv tests/value.sh tests/.value.sh; echo true >tests/new.sh", true),
+        ("mv tests/value.sh tests/a.sh; echo true >tests/new.sh", false),
+    ] {
+        let sandbox = project(4);
+        sandbox.configure("ralph.verify", "for t in tests/*.sh; do sh $t || exit 1; done");
+        sandbox.write("tests/value.sh", &format!("{VALUE}{comment}"));
+        sandbox.start();
+        sandbox.step("next", &sandbox.completing(renames)).exits(0);
+        if !in_one {
+            let on = "mv tests/a.sh tests/a.txt";
+            sandbox.step("next", &sandbox.completing(on)).exits(0);
+        }
+        sandbox
+            .step("next", &sandbox.completing("echo 'echo 5' >app.sh"))
+            .exits(3)
+            .says("tests/value.sh (deleted)");
+        sandbox.step("retry", &sandbox.completing("echo x >new")).exits(0);
+    }
+}
+
+#[test]
+fn renamed_test_that_is_in_the_way_of_the_old_one_is_absent() {
+    // As a compiler that refuses what is defined twice, and as a helper that others include.
+    for gate in [
+        "test $(grep -l VALUE tests/* | wc -l) -le 1 && sh tests/[vo]*.sh",
+        "for t in tests/*.sh; do sh $t || exit 1; done",
+    ] {
+        let sandbox = project(3);
+        sandbox.configure("ralph.verify", gate);
+        sandbox.write("tests/value.sh", &format!("# VALUE\n{VALUE}"));
+        sandbox.start();
+        let renames = "git mv tests/value.sh tests/other.sh";
+        sandbox.step("next", &sandbox.completing(renames)).exits(0);
+        let adds = "printf '. tests/other.sh\n' >tests/uses.sh";
+        sandbox.step("next", &sandbox.completing(adds)).exits(0);
+        sandbox
+            .step("next", &sandbox.completing("echo x >new"))
+            .exits(0)
+            .says("as you last stood for them");
+    }
 }
 
 #[test]

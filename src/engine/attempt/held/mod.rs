@@ -116,43 +116,73 @@ pub(super) async fn judge(
         tell_leave(open);
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
     }
-    let stood = stood::tree(open, &pathspecs(open, settings)).await?;
-    let by_person = if stood == checkpoint {
-        Found::default()
-    } else {
-        find(open, &stood, settings, rules.lenient(), before, after).await?
-    };
     let mut proof = Proof::default();
-    for (found, since) in [(&found, Since::Checkpoint), (&by_person, Since::Person)] {
-        if found.has_none(Fate::PutBack) && found.has_none(Fate::Away) {
-            continue;
-        }
-        if !proof.seconds.is_empty() {
-            // The working index was read from what the run before put back.
-            let hidden = if after.hidden.is_empty() {
-                &[]
-            } else {
-                settings.tests.pathspecs.as_slice()
-            };
-            let reading = open.read_work_tree().await?;
-            see(open, hidden, reading).await?;
-        }
-        match second_run(open, begun, found, since, after.tree()).await? {
-            Ok(seconds) => {
-                proof.is_on_others |= seconds.iter().any(|time| time.is_on_others());
-                proof.seconds = seconds;
+    let mut compared = vec![found];
+    let at_checkpoint = (&compared[0], Since::Checkpoint);
+    if let Err(failed) = run_held(open, begun, at_checkpoint, after, &mut proof).await? {
+        return Ok(Err(refused(open, &compared[0], failed)));
+    }
+    let stood = stood::trees(open, &pathspecs(open, settings)).await?;
+    let mut stood = stood.into_iter().filter(|tree| *tree != checkpoint).peekable();
+    while let Some(tree) = stood.next() {
+        let found = find(open, &tree, settings, rules.lenient(), before, after).await?;
+        match run_held(open, begun, (&found, Since::Person), after, &mut proof).await? {
+            Err(failed) if failed.verdict == Verdict::Interrupted || stood.peek().is_none() => {
+                return Ok(Err(refused(open, &found, failed)));
             }
-            Err(judgement) => return Ok(Err(judgement)),
+            Err(_) => {}
+            Ok(()) => {
+                compared.push(found);
+                break;
+            }
         }
     }
-    proof.rests_on = rests_on(open, settings, after.tree(), &[&found, &by_person]).await?;
-    if !found.has_none(Fate::LetPass) {
+    proof.rests_on = rests_on(open, settings, after.tree(), &compared).await?;
+    if !compared[0].has_none(Fate::LetPass) {
         open.tell(format!(
             "these tests changed, which is allowed: {}",
-            named(found.with(Fate::LetPass))
+            named(compared[0].with(Fate::LetPass))
         ));
     }
     Ok(Ok(proof))
+}
+
+/// Runs the gates with these files as they were, if any differs, and notes what they say.
+async fn run_held(
+    open: &Loop<'_>,
+    begun: &Begun,
+    (found, since): (&Found, Since),
+    after: &Seen,
+    proof: &mut Proof,
+) -> Result<Result<(), Judgement>, Error> {
+    if found.has_none(Fate::PutBack) && found.has_none(Fate::Away) {
+        return Ok(Ok(()));
+    }
+    // After a run, the working index was read from what that put back.
+    let hidden = if after.hidden.is_empty() {
+        &[]
+    } else {
+        begun.settings.tests.pathspecs.as_slice()
+    };
+    let reading = open.read_work_tree().await?;
+    see(open, hidden, reading).await?;
+    Ok(match second_run(open, begun, found, since, after.tree()).await? {
+        Ok(seconds) => {
+            proof.is_on_others |= seconds.iter().any(|time| time.is_on_others());
+            proof.seconds = seconds;
+            Ok(())
+        }
+        Err(judgement) => Err(judgement),
+    })
+}
+
+/// Says what the user can do about gates that failed with these files as they were.
+fn refused(open: &Loop<'_>, found: &Found, failed: Judgement) -> Judgement {
+    if failed.verdict != Verdict::Interrupted {
+        tell_leave(open);
+        tell_product(open, found);
+    }
+    failed
 }
 
 /// Returns what gates speak for that passed with files as they were in each of these comparisons, and no more than that.
@@ -160,7 +190,7 @@ async fn rests_on(
     open: &Loop<'_>,
     settings: &Settings,
     judged: &Oid,
-    found: &[&Found],
+    found: &[Found],
 ) -> Result<Vec<Basis>, Error> {
     let pathspecs = &settings.tests.pathspecs;
     let files = || found.iter().flat_map(|found| &found.files);
@@ -271,8 +301,6 @@ async fn second_run(
                 None => (why.as_str(), ""),
             };
             let advice = "Make the work pass with these files as they were.";
-            tell_leave(open);
-            tell_product(open, found);
             let only = match since {
                 Since::Checkpoint => format!(
                     "what the attempt made of {files}; with the tests as they were at the last checkpoint"

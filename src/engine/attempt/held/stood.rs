@@ -14,15 +14,18 @@ use crate::state::Stood;
 struct Version {
     stood: Option<StagedEntry>,
     last: Option<StagedEntry>,
+    /// True if an attempt has moved the file here from a path that the user stood for.
+    is_moved: bool,
 }
 
-/// Returns the tree of the last checkpoint with these files as the user stood for them. Two git processes if there was a
-/// checkpoint before, and more only where they differ.
-pub(super) async fn tree(open: &Loop<'_>, pathspecs: &[String]) -> Result<Oid, Error> {
+/// Returns the tree of the last checkpoint with these files as the user stood for them. If an attempt has moved one, a second tree
+/// lacks it at its new path, where it may be in the way of the one at the old path. Two git processes if there was a checkpoint
+/// before, and more only where they differ.
+pub(super) async fn trees(open: &Loop<'_>, pathspecs: &[String]) -> Result<Vec<Oid>, Error> {
     let state = &open.state;
     let last = state.checkpoint_tree().clone();
     if pathspecs.is_empty() {
-        return Ok(last);
+        return Ok(vec![last]);
     }
     let repo = open.repo();
     let initial = state.initial();
@@ -32,15 +35,21 @@ pub(super) async fn tree(open: &Loop<'_>, pathspecs: &[String]) -> Result<Oid, E
         .await?;
     let versions = versions(initial, history, &state.common.stood);
     let differing = versions
-        .into_iter()
+        .iter()
         .filter(|(_, version)| version.stood != version.last);
     let changes = differing.map(|(path, version)| PathChange {
-        path,
+        path: path.clone(),
         was: None,
-        is: version.stood,
+        is: version.stood.clone(),
     });
     let scratch = open.site().file("held.index");
-    Ok(repo.tree_changed(&scratch, &last, changes.collect()).await?)
+    let mut trees = vec![repo.tree_changed(&scratch, &last, changes.collect()).await?];
+    let moved = versions.into_iter().filter(|(_, version)| version.is_moved);
+    let moved: Vec<Vec<u8>> = moved.map(|(path, _)| path).collect();
+    if !moved.is_empty() {
+        trees.push(repo.tree_with(&scratch, &trees[0], &[], &moved).await?);
+    }
+    Ok(trees)
 }
 
 /// Returns the versions of the paths that changed since the commit `start`: `history` has the changes of each commit, the
@@ -67,21 +76,43 @@ fn versions(
     versions
 }
 
-/// Notes a change, which `counts` if the user stands for it. A renamed file takes its version along.
+/// Notes a change, which `counts` if the user stands for it. A file that an attempt moves keeps its version at its old path: under the
+/// new name, no gate may run it.
 fn note(versions: &mut BTreeMap<Vec<u8>, Version>, change: PathChange, counts: bool) {
     let PathChange { path, was, is } = change;
-    let before = was.as_ref().map_or(&path, |entry| &entry.path);
-    let known = versions.remove(before);
-    let stood = match known {
-        _ if counts => is.clone(),
-        Some(version) => version.stood,
-        None => was.or_else(|| is.clone()),
+    let from = was
+        .as_ref()
+        .map(|entry| entry.path.clone())
+        .filter(|from| *from != path);
+    let Some(from) = from else {
+        let version = versions.entry(path).or_insert_with(|| Version {
+            stood: was.or_else(|| is.clone()),
+            ..Version::default()
+        });
+        if counts {
+            (version.stood, version.is_moved) = (is.clone(), false);
+        }
+        version.last = is;
+        return;
     };
-    let stood = stood.map(|entry| StagedEntry {
-        path: path.clone(),
-        ..entry
+    let gone = versions.entry(from).or_insert_with(|| Version {
+        stood: was,
+        ..Version::default()
     });
-    versions.insert(path, Version { stood, last: is });
+    let is_moved = !counts && (gone.is_moved || gone.stood.is_some());
+    if counts || gone.is_moved {
+        gone.stood = None;
+    }
+    (gone.last, gone.is_moved) = (None, false);
+    let version = versions.entry(path).or_insert_with(|| Version {
+        stood: is.clone(),
+        is_moved,
+        ..Version::default()
+    });
+    if counts {
+        (version.stood, version.is_moved) = (is.clone(), false);
+    }
+    version.last = is;
 }
 
 #[cfg(test)]
@@ -134,7 +165,8 @@ mod tests {
         let stood_for = versions(&oid('0'), history.collect(), &stood);
         let stood_for = stood_for.iter().map(|(path, version)| {
             let path = String::from_utf8_lossy(path);
-            format!("{path}:{}{}", name(&version.stood), name(&version.last))
+            let moved = if version.is_moved { " moved" } else { "" };
+            format!("{path}:{}{}{moved}", name(&version.stood), name(&version.last))
         });
         stood_for.collect::<Vec<_>>().join(" ")
     }
@@ -156,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn new_path_holds_its_first_version_and_a_renamed_one_keeps_its_own() {
+    fn new_path_holds_its_first_version_and_a_moved_file_that_of_its_old_path() {
         assert_eq!(
             stood_for(&[('1', &[("t", "-a")]), ('2', &[("t", "ab")])], &[]),
             "t:ab"
@@ -166,9 +198,13 @@ mod tests {
             "t:a-"
         );
         assert_eq!(stood_for(&[('1', &[("t", "a-")])], &[('0', '1')]), "t:--");
-        assert_eq!(
-            stood_for(&[('1', &[("t", "ab")]), ('2', &[("t>u", "bc")])], &[]),
-            "u:ac"
-        );
+        let moved: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("t>u", "bc")])];
+        assert_eq!(stood_for(moved, &[]), "t:a- u:cc moved");
+        assert_eq!(stood_for(moved, &[('1', '2')]), "t:-- u:cc");
+        // Moved on, and back.
+        let on: &[Commit<'_>] = &[('1', &[("t>u", "aa")]), ('2', &[("u>v", "ab")])];
+        assert_eq!(stood_for(on, &[]), "t:a- u:-- v:bb moved");
+        let back: &[Commit<'_>] = &[('1', &[("t>u", "aa")]), ('2', &[("u>t", "ab")])];
+        assert_eq!(stood_for(back, &[]), "t:ab u:--");
     }
 }
