@@ -63,6 +63,7 @@ pub(super) async fn reach(
         Files::Checkpoint { trash, kept } => {
             let site = open.site();
             let trash = site.trash().join(trash);
+            open.checkpoint().follow_checkpoint().await?;
             open.checkpoint().go_to(known.reading, &trash, &kept).await?;
         }
         Files::BeforeAttempt { trash, kept, from } => {

@@ -52,6 +52,23 @@ impl Records {
         self.save_modes(Moment::Checkpoint, &modes)
     }
 
+    /// Records for the last checkpoint no wider permissions than at the start of the loop: on the way back to an earlier
+    /// checkpoint it is not known which of them a story has changed.
+    pub(super) fn narrow_modes(&self) -> Result<(), FileError> {
+        let moments = [Moment::Checkpoint, Moment::Start];
+        if moments.iter().any(|moment| !self.knows_modes(*moment)) {
+            return Ok(());
+        }
+        let mut modes = self.modes(Moment::Checkpoint)?;
+        for (path, start) in self.modes(Moment::Start)? {
+            let mode = modes.entry(path).or_insert(start);
+            if ![*mode, start].contains(&LINK) {
+                *mode &= start | !0o777;
+            }
+        }
+        self.save_modes(Moment::Checkpoint, &modes)
+    }
+
     /// Restores the permissions of that moment for these paths alone.
     pub(super) fn restore_modes_of(&self, moment: Moment, paths: &[Vec<u8>]) -> Result<(), FileError> {
         if !self.knows_modes(moment) {

@@ -1,6 +1,7 @@
 //! `git ralph redo`: a completed story is undone, and done again.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 
 use crate::support::remote::Remote;
 use crate::support::{CHANGE, Sandbox, TASKS};
@@ -411,4 +412,52 @@ fn checkpoint_that_a_kill_cut_off_is_undone() {
     sandbox.ralph(&["redo", "1"]).exits(0);
     assert!(!sandbox.top.join("story-1").exists());
     assert_eq!(sandbox.subjects("HEAD")[0], "initial state");
+}
+
+#[test]
+fn bytes_that_a_filter_drops_and_permissions_are_those_of_the_earlier_checkpoint() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["config", "filter.strip.clean", "sed /OUTPUT/d"]);
+    sandbox.git(&["config", "filter.strip.smudge", "cat"]);
+    sandbox.write(".gitattributes", "*.nb filter=strip\n");
+    for name in ["u.nb", "v.nb", "key"] {
+        sandbox.write(name, "old\n");
+    }
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "notebooks"]);
+    for name in ["u.nb", "v.nb"] {
+        sandbox.write(name, "old\nOUTPUT of the user\n");
+    }
+    let mode = |name: &str| fs::metadata(sandbox.top.join(name)).unwrap().permissions().mode() & 0o777;
+    let private = |name: &str| fs::set_permissions(sandbox.top.join(name), Permissions::from_mode(0o600));
+    private("key").unwrap();
+    sandbox.write("untracked", "secret\n");
+    private("untracked").unwrap();
+    sandbox.start();
+    let first = sandbox.completing("echo x >>README.md");
+    sandbox.step("next", &first).exits(0);
+    let undone =
+        sandbox.completing("printf 'new\\nOUTPUT of the agent\\n' >>u.nb; rm v.nb key; chmod 644 untracked");
+    sandbox.step("next", &undone).exits(0);
+    sandbox
+        .ralph(&["redo", "2"])
+        .exits(0)
+        .says("bytes that git would not give back are kept in ");
+    for name in ["u.nb", "v.nb"] {
+        assert_eq!(sandbox.read(name), "old\nOUTPUT of the user\n");
+    }
+    assert_eq!(
+        [mode("key"), mode("untracked")].map(|mode| format!("{mode:o}")),
+        ["600", "600"]
+    );
+    sandbox.is_at_checkpoint();
+    let kept = sandbox.read(".git/ralph/add-login/trash/redo.2.1/raw/u.nb");
+    assert!(kept.ends_with("OUTPUT of the agent\n"), "{kept}");
+    // Nothing of it is in a later checkpoint.
+    let other = sandbox.completing("echo y >>README.md");
+    sandbox.step("next", &other).exits(0);
+    assert_eq!(sandbox.git(&["show", "HEAD:u.nb"]), "old");
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    assert_eq!(sandbox.read("v.nb"), "old\nOUTPUT of the user\n");
+    assert_eq!(format!("{:o}", mode("key")), "600");
 }

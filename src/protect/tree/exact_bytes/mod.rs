@@ -25,6 +25,17 @@ const RAW: &str = "raw";
 /// Name of the record of the files whose bytes are those that git makes of their blobs, and not the blobs themselves.
 const CONVERTED: &str = "converted";
 
+/// The version of a file in another checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// It is absent.
+    None,
+    /// It is that of the start of the loop.
+    OfStart,
+    /// It is another one, of which nothing is kept.
+    Other,
+}
+
 /// What git writes for files that it converts.
 #[derive(Debug, Default)]
 struct Smudged {
@@ -205,6 +216,49 @@ impl ExactBytes {
         now.record_all(site, index).await?;
         start.save_converted(&now.converted()?.unwrap_or_default())?;
         now.copy_to(&start)
+    }
+
+    /// Makes these the copies of another checkpoint, in which these files have other versions than here; `index` has the versions
+    /// here.
+    pub async fn follow(
+        &self,
+        site: Site<'_>,
+        index: &Path,
+        changes: &[(Vec<u8>, Version)],
+    ) -> Result<(), ProtectError> {
+        let start = Self::of(site, Moment::Start);
+        let (mut converted, of_start) = (self.converted()?, start.converted()?.unwrap_or_default());
+        let others = changes.iter().filter(|(_, version)| *version == Version::Other);
+        let others: Vec<Vec<u8>> = others.map(|(path, _)| path.clone()).collect();
+        let file = site.repo.read_index_if_there(index)?;
+        let mut by_rules = Paths::new();
+        if may_convert(site, index, &file, others.iter().map(Vec::as_slice)).await? {
+            let found = site.repo.conversions(index, &others).await?;
+            by_rules.extend(found.paths.into_iter().chain(found.large));
+        }
+        for (path, version) in changes {
+            let name = path_of(path);
+            let (kept, other) = (self.kept.join(name), start.kept.join(name));
+            let is_of_start = *version == Version::OfStart;
+            if is_of_start && is_regular(&other)? {
+                make_room(&self.door, &self.kept, path)?;
+                self.door.copy(&other, &kept)?;
+            } else if is_regular(&kept)? {
+                self.door.remove_file(&kept)?;
+            }
+            if let Some(converted) = &mut converted {
+                // Of another version, git's is the best that there is.
+                if is_of_start && of_start.contains(path) || by_rules.contains(path) {
+                    converted.insert(path.clone());
+                } else {
+                    converted.remove(path);
+                }
+            }
+        }
+        match converted {
+            Some(converted) => self.save_converted(&converted),
+            None => Ok(()),
+        }
     }
 
     /// Copies all kept files to another place.

@@ -145,7 +145,7 @@ impl ExactBytes {
             written.extend(large);
             if !unconverted.is_empty() {
                 site.tell(format!(
-                    "git's rules for line endings or filters have changed, or a filter fails, so these have the bytes that git \
+                    "git's rules for line endings or filters have changed, or a filter fails or leaves bytes out, so these have the bytes that git \
                      stores, and not those that they had: {}",
                     first_few(&unconverted).join(", ")
                 ));

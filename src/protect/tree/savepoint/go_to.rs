@@ -139,15 +139,15 @@ impl Savepoint<'_> {
             let was = self.read_index()?;
             touched.extend(touched_between(&was, &*repo.read_index_or_none(&work)?));
             touched.extend(touched_in_same_second(repo, &was, self.since));
-            if turn == 0 {
-                exact_bytes::keep_in_trash(self.site, &work, &touched, trash).await?;
-            }
             let changes = match now.changes.take() {
                 Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
                 _ => repo.git.diff_trees(&self.tree, &now.tree).await?,
             };
             // By rules that came since, git also writes an untouched file.
             touched.extend(changes.iter().map(|(_, path)| path.clone()));
+            if turn == 0 {
+                exact_bytes::keep_in_trash(self.site, &work, &touched, trash).await?;
+            }
             times.note(&repo.top, touched.iter());
             added.extend(added_in(&changes).cloned());
             let seen = changes.clone();

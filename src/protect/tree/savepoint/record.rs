@@ -5,10 +5,12 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::Savepoint;
+use crate::fs::is_there;
 use crate::git::index::Entries;
 use crate::git::index_file::IndexFile;
+use crate::git::{PathChange, StagedEntry};
 use crate::protect::records::Records;
-use crate::protect::tree::exact_bytes::ExactBytes;
+use crate::protect::tree::exact_bytes::{ExactBytes, Version};
 use crate::protect::tree::moment::Moment;
 use crate::protect::tree::stat_changes::{touched_between, touched_in_same_second};
 use crate::protect::tree::{inner_repositories, scan, submodules};
@@ -56,6 +58,36 @@ impl Savepoint<'_> {
         }
         self.remember_index()?;
         submodules::record(self.site).await
+    }
+
+    /// Makes the records of the last checkpoint those of this earlier one, or of one that was pulled, before the files go there. What is
+    /// as at the start of the loop gets the records of that; of other versions nothing is known. Can be done twice.
+    pub async fn follow_checkpoint(&self) -> Result<(), ProtectError> {
+        let (repo, index) = (self.site.repo, self.index());
+        if !is_there(&index)? {
+            return Ok(());
+        }
+        let was = repo.git.write_tree(&index).await?;
+        let changes = repo.git.changes_among(&was, &self.tree, &[]).await?;
+        let start = repo.read_index_or_none(&self.site.file("start.index"))?;
+        let is_of_start = |entry: &StagedEntry| {
+            let known = start.index().and_then(|start| start.find(&entry.path));
+            known.is_some_and(|known| known.object().as_ref() == Some(&entry.oid))
+        };
+        let changes: Vec<(Vec<u8>, Version)> = changes
+            .into_iter()
+            .map(|PathChange { path, is, .. }| {
+                let version = match is {
+                    None => Version::None,
+                    Some(entry) if is_of_start(&entry) => Version::OfStart,
+                    Some(_) => Version::Other,
+                };
+                (path, version)
+            })
+            .collect();
+        Records::of(self.site).narrow_modes()?;
+        let copies = ExactBytes::of(self.site, Moment::Checkpoint);
+        copies.follow(self.site, &index, &changes).await
     }
 
     /// Records permissions and exact bytes of paths that the user touched since the checkpoint in a way that git does not
