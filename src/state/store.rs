@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::error::StateError;
 use super::{State, moved};
@@ -257,10 +257,20 @@ impl Store {
         }
     }
 
-    /// Returns whether a process may hold another loop of the repository. Takes no lock: the next command of that loop would
-    /// find it taken.
-    pub fn may_another_be_held(&self) -> bool {
-        self.others_held().map_or(true, |others| !others.is_empty())
+    /// Returns whether another loop of the repository may have run since then: a process holds it, or has written to its files.
+    /// Takes no lock: the next command of that loop would find it taken.
+    pub fn may_another_have_run(&self, since: SystemTime) -> bool {
+        let has_written = |other: &Self| {
+            let files = [other.state_file(), other.file("events.jsonl")];
+            let written = files.iter().filter_map(|file| seen(file)?.modified().ok());
+            written.into_iter().any(|written| written >= since)
+        };
+        let others = changes_in(&self.root);
+        others.map_or(true, |mut others| {
+            others.retain(|change| *change != self.change);
+            let mut others = others.iter().map(|change| self.of_other(change));
+            others.any(|other| other.is_held() || has_written(&other))
+        })
     }
 
     /// Returns the slots of the other loops of the repository that processes hold. Takes no lock either.

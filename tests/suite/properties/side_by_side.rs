@@ -174,3 +174,26 @@ fn a_refused_stash_entry_of_a_killed_attempt_is_kept() {
     let kept = sandbox.git(&["show", "refs/ralph/add-login/attempts/1/1-stash:src/lib.txt"]);
     assert!(kept.ends_with("more"), "{kept}");
 }
+
+#[test]
+fn branch_that_a_loop_moved_which_has_ended_meanwhile_is_put_back() {
+    let sandbox = Sandbox::new();
+    sandbox.write("openspec/changes/second/tasks.md", "## 1. One\n- [ ] 1.1 a\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "second"]);
+    for change in [CHANGE, "second"] {
+        sandbox.ralph(&["start", change, "--worktree"]).exits(0);
+    }
+    let waits = sandbox
+        .completing("touch \"$notes/began\"; until test -e \"$notes/go\"; do sleep 0.05; done; echo x >x");
+    let running = sandbox.direct(&["next", CHANGE, "--", &waits]).start();
+    wait_for(&sandbox.notes.join("began"));
+    let moves = format!("env -u GIT_CONFIG_COUNT git update-ref refs/heads/ralph/{CHANGE} main");
+    let moves = sandbox.completing(&format!("{moves}; echo y >y"));
+    sandbox.ralph(&["next", "second", "--", &moves]).exits(0);
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    running
+        .end()
+        .exits(0)
+        .says("while another loop was running is undone; it says nothing about this attempt");
+}

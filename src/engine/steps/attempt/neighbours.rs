@@ -8,9 +8,9 @@ use crate::names::{Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
 /// Puts the loop's branch back to where this work tree had it last, if another process moved it away from the last
-/// checkpoint while another loop runs. The reflog of HEAD in the loop's own work tree has what the attempt itself did.
+/// checkpoint while another loop ran. The reflog of HEAD in the loop's own work tree has what the attempt itself did.
 pub(super) async fn put_branch_back(open: &Loop<'_>) -> Result<(), Error> {
-    if !open.store.may_another_be_held() {
+    if !open.store.may_another_have_run(open.state.work_began().into()) {
         return Ok(());
     }
     put_back(open).await
