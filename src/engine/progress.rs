@@ -268,8 +268,9 @@ impl Progress {
         let id = kept.story.id.clone();
         let is_fresh = self.is_due(&kept);
         self.return_to(kept).ok()?;
-        if is_fresh {
-            self.story = None;
+        if is_fresh && let Some(story) = &mut self.story {
+            // The reason stays for its next prompt.
+            (story.failures, story.retries) = (0, 0);
             self.phase = Phase::Ready;
         }
         Some(id)
@@ -329,6 +330,32 @@ impl Progress {
         self.require_rest()?;
         self.max_retries = max_retries;
         if self.phase != Phase::Complete {
+            self.phase = self.phase_at_rest();
+        }
+        Ok(())
+    }
+
+    /// Uses up the retries of the story that has failed: another attempt would end in the same way.
+    pub fn spend(&mut self) -> Result<(), Refusal> {
+        self.require_rest()?;
+        let max_retries = self.max_retries;
+        let story = self.story.as_mut().ok_or(Refusal::NothingFailed)?;
+        (story.failures, story.retries) = (max_retries.saturating_add(1), max_retries);
+        self.phase = self.phase_at_rest();
+        Ok(())
+    }
+
+    /// Gives a story without retries left one more: what it failed for is allowed now.
+    pub fn give_one_more(&mut self) -> Result<(), Refusal> {
+        self.require_rest()?;
+        if let Some(story) = self
+            .story
+            .as_mut()
+            .filter(|story| story.failures > self.max_retries)
+        {
+            story.failures = self.max_retries.max(1);
+            story.retries = story.failures - 1;
+            self.max_retries = story.failures;
             self.phase = self.phase_at_rest();
         }
         Ok(())

@@ -121,7 +121,7 @@ pub enum RepositoryRefusal {
         from: String,
         to: String,
     }
-        => Person, "to apply it yourself: git diff --binary {from} {to} | git apply --3way", from, to;
+        => Person, "to apply it yourself: git diff-tree -p --binary {from} {to} | git apply --3way --whitespace=nowarn", from, to;
 }
 }
 

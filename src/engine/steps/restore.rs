@@ -105,7 +105,7 @@ async fn over(open: &Loop<'_>, story: &str, attempt: u32) -> Result<Error, Error
     let mut refusal = StepRefusal::of_end(&open.state);
     if let (Some((from, to)), StepRefusal::LoopFinished { work, .. }) = (range, &mut refusal) {
         let (from, to) = (typed(&from), typed(&to));
-        let apply = format!("git diff --binary {from} {to} | git apply");
+        let apply = format!("git diff-tree -p --binary {from} {to} | git apply --whitespace=nowarn");
         *work = format!("to apply {story}@{attempt} yourself: {apply}");
     }
     Ok(refusal.into())

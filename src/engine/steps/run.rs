@@ -1,7 +1,7 @@
 //! `run`: takes the same steps as the commands, one after the other, until it stops.
 
 use super::attempt::limits::limit_reached;
-use super::attempt::{BY_REQUEST, note_stopped};
+use super::attempt::{BY_REQUEST, limit, note_stopped};
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::stories::{listing_of, progress_of, read_list};
 use crate::engine::story_refusal::StoryRefusal;
@@ -120,7 +120,7 @@ pub struct Driver {
 impl Driver {
     /// Begins to drive a loop, which may allow a story more retries than before.
     pub fn new(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Self, Error> {
-        open.advance(|progress| progress.limit(options.settings.max_retries))?;
+        limit(open, options)?;
         open.puts_off = options.settings.on_failure == OnFailure::Later;
         Ok(Self {
             options: options.clone(),

@@ -155,6 +155,31 @@ fn agent_that_asks_for_a_held_file_uses_up_no_retries() {
         "--",
         &agent,
     ];
-    sandbox.ralph(&run).exits(4);
-    assert_eq!(sandbox.attempts().len(), 3);
+    sandbox
+        .ralph(&run)
+        .exits(4)
+        .says("story 1 is not retried: its agent asks to change files that must stay as they were: tests/expected")
+        .says("let it: --allow-test-changes");
+    assert_eq!(sandbox.attempts().len(), 2);
+}
+
+#[test]
+fn leave_gives_a_story_without_retries_left_one_more() {
+    for step in ["run", "retry"] {
+        let sandbox = project(1);
+        sandbox.start();
+        let weakens = sandbox.completing("echo 5 >tests/expected; echo 'echo 5' >app.sh");
+        let run = ["run", CHANGE, "--max-retries=0", "--", &weakens];
+        sandbox.ralph(&run).exits(4);
+        let allowed = [
+            step,
+            CHANGE,
+            "--max-retries=0",
+            "--allow-test-changes",
+            "--",
+            &weakens,
+        ];
+        sandbox.direct(&allowed).run().exits(0);
+        assert_eq!(sandbox.attempts().len(), 2);
+    }
 }

@@ -56,7 +56,7 @@ fn redo_undoes_the_last_story_and_the_next_prompt_says_why() {
     assert!(prompt.contains("> too slow: "), "{prompt}");
     assert!(!prompt.contains("slow: <promise>COMPLETE"), "{prompt}");
     assert!(
-        prompt.contains("refs/ralph/add-login/attempts/3/1 | git apply"),
+        prompt.contains("refs/ralph/add-login/attempts/3/1 | git apply --whitespace=nowarn"),
         "{prompt}"
     );
     assert_eq!(sandbox.read("story-3"), "2\n");

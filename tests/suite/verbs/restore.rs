@@ -208,7 +208,7 @@ fn restore_in_a_loop_that_is_over_offers_what_still_works() {
     sandbox
         .ralph(&["restore", "1@1"])
         .exits(1)
-        .says("hint: to apply 1@1 yourself: git diff --binary ");
+        .says("hint: to apply 1@1 yourself: git diff-tree -p --binary ");
 }
 
 #[test]

@@ -7,7 +7,7 @@ fn a_story_that_fails_can_be_tried_again_after_the_others() {
     let sandbox = Sandbox::new();
     sandbox.configure("ralph.onFailure", "later");
     // The first story needs the second one.
-    let needs = "echo x >x$RALPH_STORY; case $RALPH_STORY in 1) test -e x2 && complete || failed 'x2 is missing';; *) complete;; esac";
+    let needs = "cat >\"$notes/prompt$RALPH_STORY.$RALPH_ATTEMPT\"; echo x >x$RALPH_STORY; case $RALPH_STORY in 1) test -e x2 && complete || failed 'x2 is missing';; *) complete;; esac";
     let run = |agent: &str| {
         let args = ["run", CHANGE, "--max-retries", "1", "--json", "--", agent];
         sandbox.ralph(&args)
@@ -45,6 +45,12 @@ fn a_story_that_fails_can_be_tried_again_after_the_others() {
         output.stdout
     );
     assert_eq!(sandbox.status()["phase"], "complete");
+    let prompt = sandbox.noted("prompt1.3");
+    assert!(prompt.contains("> x2 is missing"), "{prompt}");
+    assert!(
+        prompt.contains("refs/ralph/add-login/attempts/1/2 | git apply"),
+        "{prompt}"
+    );
 }
 
 #[test]

@@ -239,7 +239,7 @@ fn named<'t>(files: impl Iterator<Item = &'t Touched>) -> String {
 }
 
 /// Tells the user how a story may change tests. The agent need not know.
-fn tell_leave(open: &Loop<'_>) {
+pub(crate) fn tell_leave(open: &Loop<'_>) {
     open.tell(
         "if the story is to change tests, let it: --allow-test-changes (next, retry, complete, and run for the first story that it attempts)",
     );

@@ -22,7 +22,7 @@ use crate::paths::{first_few, shown};
 use crate::protect::UserRefs;
 use crate::settings::{OnFailure, RetryContext, Settings};
 use crate::signal::SKIPPED;
-use crate::state::{Completed, Phase, Verdict};
+use crate::state::{Completed, Phase, Progress, Verdict};
 use crate::stories::Story;
 
 /// Number of complete stories in a row without a change after which the agent's promises are not believed.
@@ -161,13 +161,18 @@ pub(crate) async fn conclude(
     if is_promised && outcome.is_unreviewed() && !is_beside {
         unreviewed::keep(open, &begun).await;
     }
-    let stops = begun.settings.on_failure == OnFailure::Stop && open.state.phase() == Phase::Failed;
-    if stops && !asked_for.is_empty() {
-        return refuse(AttemptRefusal::AsksForTests {
-            change: open.change().to_string(),
-            story: begun.story.id,
-            files: first_few(&asked_for).join(", "),
-        });
+    if open.state.phase() == Phase::Failed && !asked_for.is_empty() {
+        let (story, files) = (begun.story.id, first_few(&asked_for).join(", "));
+        if begun.settings.on_failure == OnFailure::Stop {
+            let change = open.change().to_string();
+            return refuse(AttemptRefusal::AsksForTests { change, story, files });
+        }
+        open.tell(format!(
+            "story {story} is not retried: its agent asks to change files that must stay as they were: {files}"
+        ));
+        held::tell_leave(open);
+        open.advance(Progress::spend)?;
+        open.save()?;
     }
     after_failure(open, outcome.judgement)
 }

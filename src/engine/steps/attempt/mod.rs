@@ -42,6 +42,7 @@ use crate::error::{Error, refuse};
 use crate::events::{News, Watching};
 use crate::paths::first_few;
 use crate::settings::to_std;
+use crate::state::Progress;
 
 pub use agent::AttemptOptions;
 pub(crate) use agent::agent_of_attempt;
@@ -98,12 +99,22 @@ async fn be_ready(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(), E
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
     prepare(open, options).await?;
-    open.advance(|progress| progress.limit(options.settings.max_retries))?;
+    limit(open, options)?;
     open.context.observer.hear(News::Limits(Watching {
         top: open.repo().top.clone(),
         idle: options.settings.idle_timeout.map(to_std),
         max_cost: options.settings.max_cost,
     }));
+    Ok(())
+}
+
+/// Sets the number of retries; a story without any left gets one more for changes of tests that are allowed now.
+pub(crate) fn limit(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
+    open.advance(|progress| progress.limit(options.settings.max_retries))?;
+    let may_change_tests = options.leave.is_some() || options.settings.tests.release_scripts;
+    if options.started == 0 && may_change_tests {
+        open.advance(Progress::give_one_more)?;
+    }
     Ok(())
 }
 
