@@ -16,7 +16,7 @@ use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::verdict::{Judgement, judge};
 use crate::engine::output_tail::OutputTail;
 use crate::engine::step_refusal::StepRefusal;
-use crate::engine::steps::attempt::{begin_at, choose_story, limits, take_record};
+use crate::engine::steps::attempt::{after_turn, begin_at, choose_story, limits, take_record};
 use crate::engine::steps::manual::{conclude_by_hand, forget_record};
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::stories::{list_before_attempt, note_open, story_to_do};
@@ -112,10 +112,28 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
             });
         }
     }
+    let mut outcome = Outcome {
+        report: Some(report),
+        ..Outcome::by_hand(judgement)
+    };
+    if outcome.judgement.verdict == Verdict::Complete {
+        let asked = agent_session(&mut open.state, &call.session).asked;
+        match after_turn(open, &settings, (&story, &prompt), &outcome, asked).await {
+            Ok(judgement) => outcome.judgement = judgement,
+            Err((why, question)) => {
+                agent_session(&mut open.state, &call.session).asked = Some(why);
+                let heading = heading(&story.id, &story.title);
+                return Ok(Answer::GoOn {
+                    prompt: format!("{WHO} look at story {heading} again.\n\n{}", question.trim()),
+                    fresh: false,
+                });
+            }
+        }
+    }
     let said = Said {
         message: turn.message,
-        report,
-        judgement,
+        report: outcome.report.unwrap_or_default(),
+        judgement: outcome.judgement,
     };
     let judged = judge_session(open, since, (listing, story.clone()), said, &settings, call);
     let end = Box::pin(judged).await?;
@@ -203,7 +221,7 @@ async fn judge_session(
     let mut begun = begin_at(open, (since, None), Step::Manual, chosen, None, settings)?;
     let session = agent_session(&mut open.state, &call.session);
     session.attempts = session.attempts.saturating_add(1);
-    session.reminders = 0;
+    (session.reminders, session.asked) = (0, None);
     let written = begun.log.write_all(said.message.as_bytes());
     if let Err(error) = written.and_then(|()| begun.log.write_all(b"\n")) {
         open.tell(format!("cannot write the log of the attempt: {error}"));
@@ -242,7 +260,8 @@ async fn give_next(
     open.state.show_messages(&story.id);
     take_record(open, &story.id, settings).await?;
     let given = numbers::given_now(open, &story.id)?;
-    agent_session(&mut open.state, &call.session).given = Some(given);
+    let session = agent_session(&mut open.state, &call.session);
+    (session.given, session.asked) = (Some(given), None);
     let before = before.map_or_else(String::new, |before| format!("{before}\n\n"));
     Ok(Answer::GoOn {
         prompt: format!(

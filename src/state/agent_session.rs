@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::State;
+use crate::events::Further;
 use crate::names::Oid;
 
 /// An agent's session.
@@ -19,6 +20,8 @@ pub struct AgentSession {
     /// Number of reminders of the promise in this attempt.
     #[serde(default)]
     pub reminders: u32,
+    /// The reason for which it was asked about its promise in this attempt.
+    pub asked: Option<Further>,
     /// True if the last answer let it end its turn: from then on only a promise counts.
     #[serde(default)]
     pub released: bool,

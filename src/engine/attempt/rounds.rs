@@ -97,6 +97,15 @@ impl Rounds {
         }
     }
 
+    /// Returns those of an attempt of an agent's own session, which was asked for this reason: it needs no other process.
+    pub fn of_session(settings: &Settings, asked: Option<Further>) -> Self {
+        Self {
+            most: 0,
+            asked,
+            ..Self::of(settings)
+        }
+    }
+
     /// Returns whether the work tree decides what follows a round with this judgement.
     pub fn need_work_tree(&self, judgement: &Judgement, said: Said) -> bool {
         match judgement.verdict {

@@ -53,6 +53,7 @@ pub(crate) use conclude::{Concluded, conclude};
 pub(crate) use neighbours::put_back as put_branch_back;
 pub(crate) use put_right::{after_agent, put_right};
 use run_rounds::Round;
+pub(crate) use run_rounds::after_turn;
 pub use stop_request::BY_REQUEST;
 pub(crate) use stopped::note_stopped;
 use stopped::stopped_by;

@@ -30,6 +30,7 @@ use crate::paths::shown;
 use crate::prompt::{Begins, further};
 use crate::settings::Settings;
 use crate::state::Verdict;
+use crate::stories::Story;
 
 /// The most commits that are looked for in an agent's message.
 const MOST_IDS: usize = 20;
@@ -77,7 +78,7 @@ pub(super) async fn run(
         outcome.rounds = number;
         outcome.left.clone_from(&all_left);
         earlier.add(&used);
-        let doubt = doubt(open, begun, &outcome);
+        let doubt = doubt(open, &begun.story, &outcome);
         outcome.is_closed = is_closed || doubt.is_some();
         let (why, judgement) = match what_follows(open, &mut rounds, &outcome, (text, doubt), &mut work).await
         {
@@ -132,6 +133,30 @@ pub(super) async fn run(
                 why,
                 left,
             });
+        }
+    }
+}
+
+/// Decides what follows the promise of an agent's own session: it is judged, or the session is asked about it, as another process
+/// would be. `asked` is the reason for which it was asked in this attempt.
+pub(crate) async fn after_turn(
+    open: &Loop<'_>,
+    settings: &Settings,
+    (story, prompt): (&Story, &str),
+    outcome: &Outcome,
+    asked: Option<Further>,
+) -> Result<Judgement, (Further, String)> {
+    let mut rounds = Rounds::of_session(settings, asked);
+    let mut work = Work {
+        tree: open.state.checkpoint_tree().clone(),
+        files: Vec::new(),
+    };
+    let doubt = doubt(open, story, outcome);
+    match what_follows(open, &mut rounds, outcome, (prompt, doubt), &mut work).await {
+        Next::Judge(judgement) => Ok(judgement),
+        Next::Round(why, judgement) => {
+            let text = next_prompt(open, "", why, judgement.left.as_deref(), &work.files);
+            Err((why, text.replacen("An earlier process of this attempt", "You", 1)))
         }
     }
 }
@@ -243,25 +268,19 @@ async fn shows_evidence(open: &Loop<'_>, outcome: &Outcome, prompt: &str) -> boo
 
 /// Returns what makes a promise doubtful, in a line each: a line of the message, and that the agent ticked some boxes of its story
 /// only.
-fn doubt(open: &Loop<'_>, begun: &Begun, outcome: &Outcome) -> Option<String> {
+fn doubt(open: &Loop<'_>, story: &Story, outcome: &Outcome) -> Option<String> {
     let is_denied = || outcome.uncounted() == Some(Uncounted::Denied);
     let denied = || is_denied().then(|| "words around the promise can be read as its opposite".to_owned());
     let words = outcome.doubt().map(|line| line.trim().to_owned()).or_else(denied);
-    let doubts: Vec<String> = words.into_iter().chain(ticks(open, begun)).collect();
+    let doubts: Vec<String> = words.into_iter().chain(ticks(open, story)).collect();
     (!doubts.is_empty()).then(|| doubts.join("\n"))
 }
 
 /// Returns that the agent ticked some of the boxes of its story, and left others.
-fn ticks(open: &Loop<'_>, begun: &Begun) -> Option<String> {
+fn ticks(open: &Loop<'_>, begun: &Story) -> Option<String> {
     let listing = open.state.source().list_in_file(&open.repo().top).ok()?;
-    let story = listing.find(&begun.story.id)?;
-    let was_open = |text: &str| {
-        begun
-            .story
-            .tasks
-            .iter()
-            .any(|task| task.text == text && !task.done)
-    };
+    let story = listing.find(&begun.id)?;
+    let was_open = |text: &str| begun.tasks.iter().any(|task| task.text == text && !task.done);
     let ticked = story
         .tasks
         .iter()
