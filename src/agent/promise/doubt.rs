@@ -25,7 +25,7 @@ const WARNING: char = '⚠';
 
 /// Words that are all of a cell of a table, or all that follows the colon of a line, where that is not done.
 const STATES: &str = "pending, partial, partly, partially, open, blocked, todo, to do, wip, in progress, not started, deferred, \
-                      skipped, incomplete, missing, untested, unverified, offen, ausstehend, teilweise, in arbeit, blockiert, fehlt, \
+                      skipped, incomplete, missing, fail, failed, failing, red, broken, untested, unverified, offen, ausstehend, teilweise, in arbeit, blockiert, fehlt, \
                       en attente, partiel, en cours, à faire, bloqué, pendiente, parcial, a medias, en curso, bloqueado, por hacer, \
                       pendente, em andamento, a fazer, in sospeso, parziale, in corso, da fare, bloccato, частично, в работе, \
                       не готово, ожидает, 待办, 进行中, 部分, 未完成, 待处理, 未着手, 対応中, 進行中, 一部, 진행 중, 대기, 일부, 미완료, 보류";
@@ -68,15 +68,15 @@ const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>",
 /// Words with which a sentence says that there is nothing of the kind, or no longer, that nothing changed, no need, or that it is
 /// the work of another story.
 const NOTHING: &str = "nothing, none, no longer, before this, before the change, before the fix, what is missing, previously, \
-                       initially, at first, any other, 100%, belongs to, other story, \
-                       vorher, gehört zu, auparavant, appartient, es neces, fue neces, era neces, è neces, é neces, foi neces, \
-                       est nécess, no hace falta, no hizo falta, que faltan, \
+                       initially, at first, any other, no test fail, no tests fail, not crash, no remaining, 100%, belongs to, other story, \
+                       vorher, kein test schlägt, keine tests schlagen, gehört zu, auparavant, appartient, es neces, fue neces, era neces, è neces, é neces, foi neces, \
+                       est nécess, no hace falta, no hizo falta, que faltan, que faltaba ya, no falta nada, não falta nada, que faltava já, \
                        pertenece, anteriormente, foi preciso, pertence, mancanti, appartiene, precedentemente, już, \
                        wcześniej, bez zmian, больше не, больше ничего, раньше, ранее, кроме того, без измен, без змін, 没有任何, \
-                       没有剩余, 以前, 之前, 残っている作業はあり, 残っていません, 変更していません, aynı, gerek yok, nicht mehr, n'échoue, \
+                       没有剩余, 没有测试失败, 以前, 之前, 残っている作業はあり, 残っていません, 変更していません, aynı, gerek yok, nicht mehr, n'échoue, \
                        non fallisc, todavía funciona, aún funciona, sigue funcionando, ainda funciona, não conseguia, \
                        funziona ancora, ancora funziona, placeholder text, placeholder attribute, \
-                       не остал, 仍然可用, 仍可, 仍能, 仍然有效, 仍然支持, 影響はありません, 問題ありません, 남아 있지 않, \
+                       не остал, 仍然可用, 仍可, 仍能, 仍然有效, 仍然支持, 影響はありません, 問題ありません, 남아 있지 않, 남은 작업이 없, 남은 일이 없, 변경하지 않았, \
                        : keine, : aucun, : ninguno, : ninguna, : nenhum, : nessun, : нет, ：无, ：なし, : 없음, : no.";
 
 /// Words that set what is missing against what is done, or tell what is to come. They count in the last line before the

@@ -507,8 +507,14 @@ fn session_is_asked_once_about_a_promise_as_another_process_would_be() {
     sandbox.write("one.txt", "1\n");
     let doubtful = "Two tests still fail.\n\n<promise>COMPLETE</promise>";
     let question = prompt(&stop(&sandbox, doubtful)).to_owned();
-    assert!(question.starts_with("look at story 1. Database again."), "{question}");
-    assert!(question.contains("You said that the story is complete."), "{question}");
+    assert!(
+        question.starts_with("look at story 1. Database again."),
+        "{question}"
+    );
+    assert!(
+        question.contains("You said that the story is complete."),
+        "{question}"
+    );
     assert!(question.contains("> Two tests still fail."), "{question}");
     assert!(question.contains("- one.txt (+1 -0)"), "{question}");
     assert!(sandbox.attempts().is_empty());
@@ -520,7 +526,10 @@ fn session_is_asked_once_about_a_promise_as_another_process_would_be() {
     assert!(undone.contains("does not count as done"), "{undone}");
     let question = prompt(&complete(&sandbox)).to_owned();
     assert!(question.contains("git sees no change outside"), "{question}");
-    let named = stop(&sandbox, "It was done in `one.txt:1`.\n\n<promise>COMPLETE</promise>");
+    let named = stop(
+        &sandbox,
+        "It was done in `one.txt:1`.\n\n<promise>COMPLETE</promise>",
+    );
     assert!(prompt(&named).starts_with("# Story 3. "), "{named}");
     let attempts = sandbox.attempts();
     let rests_on = &attempts[2]["rests_on"];
