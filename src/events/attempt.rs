@@ -103,7 +103,11 @@ impl Attempt {
         let is_word = |basis: &Basis| {
             matches!(
                 basis,
-                Basis::Promise | Basis::Confirmed | Basis::UnchangedSaid | Basis::GatesOnOtherFiles
+                Basis::Promise
+                    | Basis::Confirmed
+                    | Basis::UnchangedSaid
+                    | Basis::Doubtful
+                    | Basis::GatesOnOtherFiles
             )
         };
         !self.rests_on.is_empty() && self.rests_on.iter().all(is_word)
@@ -139,6 +143,8 @@ pub enum Basis {
     Confirmed,
     /// What the agent said in `<unchanged>` of the work that was there before.
     UnchangedSaid,
+    /// A promise against which words of the agent or its ticks speak, also if it was asked about once.
+    Doubtful,
     /// A promise inside a sentence; a second process that was asked changed nothing, and the gates passed.
     PromiseInSentence,
     /// The user's word.

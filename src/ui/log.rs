@@ -59,6 +59,10 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
                 "git sees no change outside the story list; another process said again that it is complete",
             ),
             (
+                Basis::Doubtful,
+                "the agent promised that it is complete, although its words or ticks speak against that",
+            ),
+            (
                 Basis::UnchangedSaid,
                 "git sees no change outside the story list, and the agent said what shows that it was done before",
             ),

@@ -79,6 +79,10 @@ const NOTHING: &str = "nothing, none, no longer, before this, before the change,
                        не остал, 仍然可用, 仍可, 仍能, 仍然有效, 仍然支持, 影響はありません, 問題ありません, 남아 있지 않, 남은 작업이 없, 남은 일이 없, 변경하지 않았, \
                        : keine, : aucun, : ninguno, : ninguna, : nenhum, : nessun, : нет, ：无, ：なし, : 없음, : no.";
 
+/// Words with which a sentence says all the same that nothing was done.
+const NOTHING_DONE: &str = "nothing has been implement, nothing was implement, nothing is implement, nothing has been done, \
+                            nothing was done, nothing is done";
+
 /// Words that set what is missing against what is done, or tell what is to come. They count in the last line before the
 /// promise.
 const TURNS: &str = "but, however, although, aber, jedoch, allerdings, mais je, mais j, mais la, mais le, mais les, \
@@ -272,7 +276,7 @@ fn says_undone(line: &str) -> bool {
     let says = |sentence: &str| {
         let sentence = format!("{}.", without_zeros(sentence).trim_end_matches(is_decoration));
         let has = |list: &'static str| phrases(list).any(|phrase| sentence.contains(phrase));
-        has(UNDONE) && !has(NOTHING)
+        has(UNDONE) && !has(NOTHING) || has(NOTHING_DONE)
     };
     has_open_box(&line)
         || names_state(&line)

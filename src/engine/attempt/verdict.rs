@@ -73,6 +73,11 @@ impl Judgement {
         Self::bare(Verdict::Complete)
     }
 
+    /// Returns whether an answer of the agent decided that, and not its work alone.
+    pub fn was_asked(&self) -> bool {
+        self.also.is_some_and(|also| also != Basis::Doubtful)
+    }
+
     /// Returns the judgement that the story is complete without a promise if nothing else speaks against it.
     pub fn unpromised() -> Self {
         Self {

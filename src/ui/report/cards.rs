@@ -86,6 +86,7 @@ pub(super) fn rests_on(story: &StoryReport) -> Option<String> {
         Basis::Promise => "the agent's promise",
         Basis::Confirmed => "the promise of a second process, as no file changed",
         Basis::UnchangedSaid => "what the agent said of the work that was there before",
+        Basis::Doubtful => "a promise against which the agent's words or ticks speak",
         Basis::PromiseInSentence => "a promise inside a sentence",
         Basis::Person => "the user's word",
         Basis::Gates => "gates",

@@ -46,10 +46,14 @@ fn a_promise_that_the_words_or_ticks_of_the_agent_speak_against_is_asked_about_o
             "{prompt}"
         );
         let last = last(&sandbox);
-        assert_eq!(
-            (&last["rounds"], &last["rests_on"]),
-            (&2.into(), &serde_json::json!(["promise"]))
-        );
+        assert_eq!(last["rounds"], 2);
+        // The ticks stay as they are, and words do not come again.
+        let rests_on = if doubt.starts_with("> it ticked") {
+            serde_json::json!(["promise", "doubtful"])
+        } else {
+            serde_json::json!(["promise"])
+        };
+        assert_eq!(last["rests_on"], rests_on);
         assert_eq!(sandbox.read("made"), "x\ny\n");
     }
     // Each reason is named.
@@ -180,4 +184,20 @@ fn a_round_that_takes_the_work_back_completes_nothing() {
             .says("the agent promised, but git sees no change outside the story list");
         assert_eq!(last(&sandbox)["verdict"], "failed");
     }
+}
+
+#[test]
+fn checkpoint_says_that_words_speak_against_the_promise_on_which_it_rests() {
+    let sandbox = confirming();
+    let denies = format!("echo x >>made; echo 'Two tests still fail.'; echo; {DONE}");
+    let agent = rounds(&sandbox, &[&denies, &denies]);
+    sandbox.step("next", &agent).exits(0);
+    assert_eq!(
+        last(&sandbox)["rests_on"],
+        serde_json::json!(["promise", "doubtful"])
+    );
+    let log = sandbox.ralph(&["log"]).exits(0).stdout;
+    assert!(log.contains("although its words or ticks speak against that"), "{log}");
+    let body = sandbox.git(&["log", "-1", "--format=%B"]);
+    assert!(body.contains("Ralph-Rests-On: promise, doubtful"), "{body}");
 }

@@ -83,7 +83,7 @@ pub(crate) async fn conclude(
     let is_promised = outcome.is_of_agent()
         && outcome.judgement.verdict == Verdict::Complete
         && !outcome.judgement.unpromised
-        && outcome.judgement.also.is_none();
+        && !outcome.judgement.was_asked();
     let is_persons_word = outcome.judgement.verdict == Verdict::Complete && !outcome.is_of_agent();
     let decided = decide(open, &mut outcome, &mut begun, is_persons_word);
     let (accepted, left) = Box::pin(decided).await?;
@@ -208,7 +208,7 @@ async fn save(
         body: message::body(begun, outcome, rests_on, &gates.lines, review.as_deref()),
         beside,
         stash: begun.facts.stash.take(),
-        is_known_unchanged: outcome.judgement.also.is_some(),
+        is_known_unchanged: outcome.judgement.was_asked(),
     };
     checkpoint::save(open, new, &position, left).await?;
     UserRefs::forget(open.site().slot);

@@ -23,7 +23,7 @@ use crate::engine::attempt::with_messages;
 use crate::engine::boxed::{self, Confinement, Inside};
 use crate::engine::{Loop, Step, messages};
 use crate::error::Error;
-use crate::events::{Further, What, seconds_between};
+use crate::events::{Basis, Further, What, seconds_between};
 use crate::git::FileStat;
 use crate::names::Oid;
 use crate::paths::shown;
@@ -172,6 +172,26 @@ struct Work {
 /// becomes that after it. The story list does not count: what a round may not change in it is put back. `asked` is the prompt of the
 /// round, and what makes its promise doubtful.
 async fn what_follows(
+    open: &Loop<'_>,
+    rounds: &mut Rounds,
+    outcome: &Outcome,
+    (prompt, doubt): (&str, Option<String>),
+    work: &mut Work,
+) -> Next {
+    let is_doubtful = doubt.is_some();
+    match decide(open, rounds, outcome, (prompt, doubt), work).await {
+        Next::Judge(mut judgement) => {
+            // It is not asked, or was: what the verdict rests on says so.
+            if is_doubtful && judgement.verdict == Verdict::Complete {
+                judgement.also.get_or_insert(Basis::Doubtful);
+            }
+            Next::Judge(judgement)
+        }
+        next @ Next::Round(..) => next,
+    }
+}
+
+async fn decide(
     open: &Loop<'_>,
     rounds: &mut Rounds,
     outcome: &Outcome,

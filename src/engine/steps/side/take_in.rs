@@ -394,7 +394,7 @@ fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
     tail.push(printed);
     let skipped = is_asked_to_skip(&open.store, &attempt.story).then_some(SKIPPED);
     let stopped = open.context.stop.signal().or(skipped);
-    let is_more = |basis: &&Basis| matches!(basis, Basis::Confirmed | Basis::UnchangedSaid);
+    let is_more = |basis: &&Basis| matches!(basis, Basis::Confirmed | Basis::UnchangedSaid | Basis::Doubtful);
     let judgement = Judgement {
         reason: attempt.reason.clone(),
         also: attempt.rests_on.iter().find(is_more).copied(),
