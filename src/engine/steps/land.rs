@@ -24,6 +24,9 @@ use crate::protect::KeptModes;
 use crate::refs::Update;
 use crate::state::{Completed, Ending, live_in};
 
+/// Name of the directory in the trash for bytes of the user's that git could not give back.
+const LANDED: &str = "land";
+
 /// The end of a change's landing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landed {
@@ -103,11 +106,7 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     }
     require_room(open, &from, &tree).await?;
     let name = head.branch.as_deref().unwrap_or("HEAD");
-    let modes = kept_modes(open, &from, &tree).await?;
     move_to(open, name, (&at, &commit), [&from, &tree]).await?;
-    for kept in modes {
-        kept.give(open.repo())?;
-    }
     tell_submodules(open, &from, &tree).await?;
     Ok(Landed::As(commit))
 }
@@ -165,17 +164,17 @@ async fn require_place(open: &Loop<'_>) -> Result<Head, Error> {
 
 /// Returns the unusual permissions of files that change between two trees: first those in the loop's own work tree, if it is
 /// there, then those here, which count more.
-async fn kept_modes(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Vec<KeptModes>, Error> {
+async fn kept_modes(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<KeptModes, Error> {
     let changes = open.git().diff_trees(from, to).await?;
     let paths = || changes.iter().map(|(_, path)| path.as_slice());
-    let mut kept = Vec::new();
+    let mut kept = KeptModes::default();
     if let Some(own) = open.state.own_work_tree()
         && let Ok((repo, _)) = discover(&own).await
         && repo.top == own
     {
-        kept.push(KeptModes::read(&repo, paths())?);
+        kept = KeptModes::read(&repo, paths())?;
     }
-    kept.push(KeptModes::read(open.repo(), paths())?);
+    kept.extend(KeptModes::read(open.repo(), paths())?);
     Ok(kept)
 }
 
@@ -380,14 +379,21 @@ async fn move_to(
         repo.git.cmd("read-tree", args).done()
     };
     let [was, tree] = trees;
+    let site = open.site();
+    let mut modes = kept_modes(open, was, tree).await?;
+    site.note_modes(&mut modes, trees)?;
     let is_written = repo.held_tree(&repo.users_index()).as_ref() == Some(tree);
     if !is_written {
         take_back(open, was, tree).await?;
+        let trash = site.trash().join(LANDED);
+        site.keep_before_switch(&repo.users_index(), trees, &trash)
+            .await?;
         if let Err(error) = read_tree(from, to).await {
             take_back(open, was, tree).await?;
             return Err(error.into());
         }
     }
+    site.give_noted_modes(&modes)?;
     let update = Update::Move {
         name: branch.to_owned(),
         new: to.clone(),
@@ -396,6 +402,7 @@ async fn move_to(
     let why = format!("ralph: land {}", typed(open.change()));
     if let Err(error) = repo.git.update_refs(&[update], &why).await {
         read_tree(to, from).await?;
+        modes.give(repo)?;
         return Err(error.into());
     }
     Ok(())

@@ -55,6 +55,11 @@ impl KeptModes {
         Ok(())
     }
 
+    /// Adds others, which count more.
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+    }
+
     /// Reads those that the new files of these changes, and directories that `target` lacks, have in another work tree.
     pub fn of_new(source: &Repo, target: &Repo, changes: &[(u8, Vec<u8>)]) -> Result<Self, FileError> {
         let mut kept = Self::default();
@@ -173,18 +178,29 @@ impl Site<'_> {
         for (_, path) in changes.iter().filter(|(status, _)| *status != b'A') {
             kept.add(self.repo, path)?;
         }
-        // If this process dies, git has written some of them with other permissions.
-        let (records, switch) = (Records::of(self), format!("{now} {target}"));
-        kept.0.extend(KeptModes::noted(&records, &switch)?.0);
-        if !kept.0.is_empty() {
-            records.write(NOTED, &kept.note(&switch))?;
-        }
+        self.note_modes(&mut kept, [now, target])?;
         let switched = self.repo.switch_work_tree(work, now, target).await;
         if switched.is_ok() {
             self.write_large(work, [now, target]).await?;
         }
-        kept.give(self.repo)?;
-        records.forget_paths(NOTED)?;
+        self.give_noted_modes(&kept)?;
         Ok(switched)
+    }
+
+    /// Notes the permissions that files are to get after a switch between these trees: if this process dies, git has written some
+    /// of them with other permissions. What one that died has noted counts more.
+    pub fn note_modes(self, kept: &mut KeptModes, [now, target]: [&Oid; 2]) -> Result<(), FileError> {
+        let (records, switch) = (Records::of(self), format!("{now} {target}"));
+        kept.0.extend(KeptModes::noted(&records, &switch)?.0);
+        if kept.0.is_empty() {
+            return Ok(());
+        }
+        records.write(NOTED, &kept.note(&switch))
+    }
+
+    /// Gives files the permissions that were noted for them.
+    pub fn give_noted_modes(self, kept: &KeptModes) -> Result<(), FileError> {
+        kept.give(self.repo)?;
+        Records::of(self).forget_paths(NOTED)
     }
 }

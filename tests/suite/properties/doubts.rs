@@ -197,7 +197,10 @@ fn checkpoint_says_that_words_speak_against_the_promise_on_which_it_rests() {
         serde_json::json!(["promise", "doubtful"])
     );
     let log = sandbox.ralph(&["log"]).exits(0).stdout;
-    assert!(log.contains("although its words or ticks speak against that"), "{log}");
+    assert!(
+        log.contains("although its words or ticks speak against that"),
+        "{log}"
+    );
     let body = sandbox.git(&["log", "-1", "--format=%B"]);
     assert!(body.contains("Ralph-Rests-On: promise, doubtful"), "{body}");
 }

@@ -405,3 +405,54 @@ fn branch_that_lost_what_was_finished_is_left_out() {
         "ralph/one no longer has what was finished (refs/ralph/one/finished)"
     );
 }
+
+#[test]
+fn private_files_stay_private_after_a_kill() {
+    for is_after in [false, true] {
+        let sandbox = Sandbox::new();
+        sandbox.write("key", "mine\n");
+        fs::set_permissions(sandbox.top.join("key"), fs::Permissions::from_mode(0o600)).unwrap();
+        sandbox.git(&["add", "key"]);
+        sandbox.git(&["commit", "-qm", "key"]);
+        let agent = sandbox.completing("echo more >>key");
+        sandbox
+            .ralph(&["run", "--worktree", "--keep", "--", &agent])
+            .exits(0);
+        let git = sandbox.git_program().display().to_string();
+        let dies = format!("{is_after} && {git} \"$@\"; kill -9 $PPID; exit 1");
+        let written = "cat key 2>/dev/null | grep -q more";
+        let shim = format!(
+            "case \" $* \" in *' update-ref '*) if {written}; then {dies}; fi;; esac\nexec {git} \"$@\"\n"
+        );
+        sandbox.install("git", &shim);
+        sandbox.direct(&["land"]).run().exits(137);
+        fs::remove_file(sandbox.outside("programs/git")).unwrap();
+        sandbox.ralph(&["land", "add-login"]).exits(0);
+        assert_eq!(sandbox.read("key").lines().count(), 4, "{is_after}");
+        let found = fs::metadata(sandbox.top.join("key")).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, 0o600, "{is_after}");
+    }
+}
+
+#[test]
+fn bytes_that_git_would_not_give_back_are_kept() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["config", "filter.strip.clean", "sed /OUTPUT/d"]);
+    sandbox.git(&["config", "filter.strip.smudge", "cat"]);
+    sandbox.write(".gitattributes", "*.nb filter=strip\n");
+    sandbox.write("u.nb", "code\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "notebook"]);
+    sandbox.write("u.nb", "code\nOUTPUT of the user\n");
+    sandbox.git(&["add", "u.nb"]);
+    let agent = sandbox.completing("echo more >>u.nb");
+    sandbox
+        .ralph(&["run", "--worktree", "--keep", "--", &agent])
+        .exits(0);
+    sandbox
+        .ralph(&["land"])
+        .exits(0)
+        .says("bytes that git would not give back are kept in ");
+    let kept = sandbox.read(".git/ralph/add-login/trash/land/raw/u.nb");
+    assert_eq!(kept, "code\nOUTPUT of the user\n");
+}
