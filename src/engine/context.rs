@@ -11,7 +11,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::error::{Error, refuse};
 use crate::events::{Observer, tell};
-use crate::fs::{entries_of, target_of};
+use crate::fs::{entries_of, is_seen_as_file, target_of};
 use crate::git::{
     Git, GitError, Head, RefInfo, Repo, Signers, discover, discover_in_files, endless_file, leads_nowhere,
 };
@@ -310,9 +310,15 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
     }
 }
 
-/// Returns the error for a directory whose file `.git` names a place where no repository is.
+/// Returns the error for a directory whose `.git` leads to a place where no repository is.
 pub fn refuse_lost_repository(dir: &Path) -> Option<OpenRefusal> {
-    leads_nowhere(dir).map(|(file, place)| OpenRefusal::LeadsNowhere { file, place })
+    let lost = leads_nowhere(dir).map(|(file, place)| OpenRefusal::LeadsNowhere { file, place });
+    lost.or_else(|| {
+        let git_dirs = dir.ancestors().map(|above| above.join(".git"));
+        let mut git_dirs = git_dirs.filter(|git_dir| is_seen_as_file(&git_dir.join("HEAD")));
+        let commondir = git_dirs.next()?.join("commondir");
+        is_seen_as_file(&commondir).then_some(OpenRefusal::LedAway(commondir))
+    })
 }
 
 /// Refuses to begin an attempt inside an attempt.

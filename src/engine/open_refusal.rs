@@ -22,6 +22,10 @@ pub enum OpenRefusal {
             let top = typed_path(file.parent().unwrap_or(file));
             hint(format!("move the repository back there; or, if this is a linked work tree: git -C <repository> worktree repair {top}"))
         };
+    /// The file `commondir`, which only git directories of linked work trees have.
+    #[error("git finds no repository here, because {} leads it to another place", .0.display())]
+    LedAway(PathBuf)
+        => "rm {path}; git writes that file for linked work trees only", (path);
     #[error("this repository has no work tree")]
     Bare
         => "git worktree add <dir> && cd <dir>";

@@ -21,6 +21,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             file: path("/w/.git"),
             place: path("/r/.git/worktrees/w"),
         },
+        OpenRefusal::LedAway(path("/r/.git/commondir")),
         OpenRefusal::OtherGitDir {
             named: path("/other/.git"),
             found: path("/r/.git"),

@@ -435,3 +435,18 @@ fn a_symbolic_branch_of_the_user_stays_symbolic() {
         assert_eq!(branches(), before, "{misdeed}");
     }
 }
+
+#[test]
+fn file_that_leads_git_away_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    sandbox.write(".git/commondir", "nowhere\n");
+    for verb in ["status", "abort", "log"] {
+        let said = sandbox.direct(&[verb]).run();
+        said.exits(1)
+            .says("git finds no repository here, because ")
+            .says("hint: rm ");
+    }
+    fs::remove_file(sandbox.top.join(".git/commondir")).unwrap();
+    sandbox.ralph(&["abort"]).exits(0);
+}
