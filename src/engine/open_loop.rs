@@ -233,7 +233,7 @@ impl<'o> Loop<'o> {
         advance(&mut self.state, change)
     }
 
-    /// Notes that the user stands for what has changed between a checkpoint and the last one; the caller saves.
+    /// Notes that what has changed between a checkpoint and the last one is stood for; the caller saves.
     pub(super) fn stand_for(&mut self, from: Oid) {
         let to = self.state.checkpoint().clone();
         if from != to {

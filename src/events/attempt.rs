@@ -160,6 +160,8 @@ pub enum Basis {
     GateScript,
     /// Tests, or the script of a gate, that the attempt changed, because that was allowed.
     TestChangesAllowed,
+    /// Tests, or the script of a gate, that the attempt changed, because the reviewers accepted that (`ralph.heldBy`).
+    TestsReviewed,
     /// A reviewer, another agent, which accepted it.
     Review,
 }

@@ -110,6 +110,11 @@ async fn pathspecs(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
             is_harmless: true,
         });
     }
+    found.extend(settings.why_unreviewed_tests().map(|why| Wrong {
+        message: why.to_owned(),
+        hint: "git config ralph.review <agent>".to_owned(),
+        is_harmless: true,
+    }));
     found
 }
 

@@ -172,6 +172,15 @@ choices! {
         Allow,
     }
 
+    /// Who stands for a change of what judges attempts.
+    HeldBy, "person or review" {
+        /// The user.
+        #[default]
+        Person,
+        /// The reviewers, too.
+        Review,
+    }
+
     /// The stories of a run that may change what judges them.
     Leave, "story or all" {
         /// The first one that is attempted.

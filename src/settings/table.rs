@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::boxing::Boxing;
 use super::choices::{
-    EmptyStory, FinishChoice, ListEdits, Mark, NoSignal, Notify, OnFailure, Order, RetryContext, Strategy,
-    Wanted,
+    EmptyStory, FinishChoice, HeldBy, ListEdits, Mark, NoSignal, Notify, OnFailure, Order, RetryContext,
+    Strategy, Wanted,
 };
 use super::done_commands::DoneCommands;
 use super::test_rules::TestRules;
@@ -159,6 +159,8 @@ settings! {
             "held", "if an attempt changes tests: held (the gates must also pass with the old tests, and without new ones), refuse (the attempt fails; of new tests, as with held) or allow";
         "ralph.gateScripts" => tests.gate_scripts;
             "held", "the scripts that gates run: held (the gates must also pass with them as they were), allow, or a git pathspec of what is the product, and may change; may have several values";
+        "ralph.heldBy" => tests.held_by;
+            "person", "who accepts what an attempt changes of tests and of the scripts of gates: person, or review (the reviewers, too)";
         "ralph.review" => review: Vec<String> = Vec::new(), is Agent;
             "none", "the agent that gives a second opinion before a checkpoint: a name or a shell command line; may have several values, which must all accept";
         "ralph.reviewPrompt" => review_prompt: Option<String> = None, is Template;
@@ -313,6 +315,19 @@ impl Settings {
     /// Returns the words for a limit: the option if the user typed it, else the key.
     pub fn given_by(&self, key: &'static str, option: &'static str) -> &'static str {
         if self.typed.contains(&option) { option } else { key }
+    }
+
+    /// Returns whether reviewers accept changes of tests, and of the scripts of gates.
+    pub fn has_tests_reviewed(&self) -> bool {
+        self.tests.held_by == HeldBy::Review && !self.review.is_empty()
+    }
+
+    /// Returns why `ralph.heldBy` has no effect, if that is so.
+    pub fn why_unreviewed_tests(&self) -> Option<&'static str> {
+        let is_set = self.tests.held_by == HeldBy::Review;
+        (is_set && !self.has_tests_reviewed()).then_some(
+            "ralph.heldBy=review has no effect without ralph.review: no reviewer accepts changes of tests",
+        )
     }
 
     /// Returns the time limit of a review.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::choices::{NewTests, TestChanges, Wanted};
+use super::choices::{HeldBy, NewTests, TestChanges, Wanted};
 use super::values::Value;
 
 /// The treatment of the scripts of gates.
@@ -44,6 +44,8 @@ pub struct TestRules {
     pub new: Option<NewTests>,
     /// The rule for the scripts of gates.
     pub gate_scripts: GateScripts,
+    /// Who stands for a change of tests or of the scripts of gates.
+    pub held_by: HeldBy,
     /// True if the scripts of gates may change too; for one command.
     #[serde(skip)]
     pub release_scripts: bool,

@@ -116,6 +116,9 @@ pub struct CheckpointPlan {
     pub story: Option<String>,
     /// The attempt that made it.
     pub attempt: Option<u32>,
+    /// True if what it changes of tests is stood for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stands: bool,
     /// Refs that keep commits which the attempt made on the user's branch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptRef>,

@@ -55,6 +55,10 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             ),
             (Basis::TestChangesAllowed, "it changed tests, which was allowed"),
             (
+                Basis::TestsReviewed,
+                "it changed tests, which the review accepted",
+            ),
+            (
                 Basis::Confirmed,
                 "git sees no change outside the story list; another process said again that it is complete",
             ),

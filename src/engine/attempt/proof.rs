@@ -2,7 +2,7 @@
 
 use super::begun::Begun;
 use super::gates::{self, GateTime, Round, run_round};
-use super::held;
+use super::held::{self, ForReview};
 use super::verdict::Judgement;
 use crate::agent::program_of;
 use crate::engine::{Loop, judged};
@@ -19,6 +19,8 @@ pub(crate) struct Gates {
     pub rests_on: Vec<Basis>,
     /// The tree that passed, with what the gates wrote to its files; `None` without gates.
     pub tree: Option<Oid>,
+    /// The changes of held files that the reviewers accept or refuse.
+    pub for_review: ForReview,
 }
 
 impl Gates {
@@ -82,7 +84,7 @@ pub(crate) async fn run(
     let mut are_on_others = times.iter().any(|time| time.is_on_others());
     let tree = after.tree.clone();
     let after = held::see(open, tests, after).await?;
-    let proof = held::judge(open, begun, &before, &after).await;
+    let proof = held::judge(open, begun, &before, &after, of_agent).await;
     // It may have tests that no checkpoint takes in.
     open.repo().discard_index(&open.site().work_index())?;
     let proof = match proof? {
@@ -114,5 +116,6 @@ pub(crate) async fn run(
         lines: settings.verify.iter().zip(times).map(line).collect(),
         rests_on,
         tree: Some(tree),
+        for_review: proof.for_review,
     }))
 }

@@ -30,6 +30,8 @@ pub(crate) struct NewCheckpoint {
     pub beside: (Option<KeptRef>, Option<Update>),
     /// The stash before the attempt.
     pub stash: Option<StashList>,
+    /// True if the user or the reviewers stand for what it changes of tests.
+    pub stands: bool,
     /// True if the agent was asked why it changed nothing, or said why without a question.
     pub is_known_unchanged: bool,
 }
@@ -100,6 +102,7 @@ pub(super) async fn plan(
         tip: position.tip.clone(),
         story: new.story,
         attempt: new.attempt,
+        stands: new.stands,
         kept,
         put_back,
         closed_told: false,

@@ -73,6 +73,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         subject: format!("{CHECKPOINT}edits before {story}"),
         body: String::new(),
         stash: None,
+        stands: false,
         is_known_unchanged: false,
         beside: (None, None),
     };

@@ -99,6 +99,9 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
         judged::forget(open).await?;
         slot = open.state.running().and_then(|running| running.side);
         open.state.end_running();
+        if let (true, Some(before)) = (plan.stands, &plan.before) {
+            open.stand_for(before.clone());
+        }
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         let done = open.state.common.progress.completed.last_mut();
         if let (Some(done), Some(attempt), Some(from)) = (done, plan.attempt, plan.before) {

@@ -94,6 +94,7 @@ pub(super) fn rests_on(story: &StoryReport) -> Option<String> {
         Basis::Tests => "gates with the tests as they were",
         Basis::GateScript => "gates with their scripts as they were",
         Basis::TestChangesAllowed => "changes of tests that were allowed",
+        Basis::TestsReviewed => "changes of tests that a review accepted",
         Basis::Review => "a review",
     });
     let words = words.collect::<Vec<_>>().join(", ");

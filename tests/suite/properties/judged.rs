@@ -7,7 +7,7 @@ use super::held_tests::IS_HELD;
 use crate::support::{CHANGE, Sandbox, wait_for};
 
 /// Ends git-ralph, which is above the runner of this process, as the system does when memory runs out.
-const KILL: &str = "p=$$; while [ $p -gt 1 ]; do p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$p/status)
+pub(super) const KILL: &str = "p=$$; while [ $p -gt 1 ]; do p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$p/status)
 [ \"$(cat /proc/$p/comm)\" = git-ralph ] && ! grep -q run-attempt /proc/$p/cmdline && { kill -9 $p; break; }
 done; exec sleep 1000";
 

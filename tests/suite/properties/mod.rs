@@ -71,6 +71,7 @@ mod submodules;
 mod taken;
 mod terminal;
 mod test_leave;
+mod tests_reviewed;
 mod times;
 mod trace;
 mod trackers;

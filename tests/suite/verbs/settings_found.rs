@@ -46,6 +46,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("ralph.tests", "none", "no file matches none"),
     ("ralph.tests", "README.md", "has no effect without ralph.verify"),
     ("ralph.gateScripts", "none", "no file matches none"),
+    ("ralph.heldBy", "review", "has no effect without ralph.review"),
     (
         "ralph.boxAllow",
         "read:/none",

@@ -3,7 +3,8 @@
 //!
 //! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` what changed, `decision`
 //! says what becomes of it, and `stood` finds the tests that the user stood for: where an earlier attempt changed these, the
-//! gates run with them too. `asked_for` finds the files that a failed attempt asks for.
+//! gates run with them too. With `ralph.heldBy=review` the reviewers decide where they fail. `asked_for` finds the files that a
+//! failed attempt asks for.
 //! Meanwhile `judged` keeps the tree that is judged: the next command puts it back if this one is killed.
 
 mod asked_for;
@@ -13,9 +14,9 @@ mod seen;
 mod stood;
 mod touched;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
-use self::decision::{Fate, Rules};
+use self::decision::{Deed, Fate, Rules};
 use self::touched::{Found, Touched, find, pathspecs, scripts};
 use super::begun::Begun;
 use super::gates::{GateTime, Round, run_round};
@@ -41,6 +42,32 @@ pub(super) struct Proof {
     pub rests_on: Vec<Basis>,
     /// True if a gate took files of the work away.
     pub is_on_others: bool,
+    /// What the reviewers decide.
+    pub for_review: ForReview,
+}
+
+/// The changes of held files about which the reviewers decide (`ralph.heldBy`).
+#[derive(Debug, Default)]
+pub(crate) struct ForReview {
+    /// The files, each with the tree in which it is as it was.
+    pub files: BTreeMap<Vec<u8>, Oid>,
+    /// The judgement if they do not accept it: the gates fail with these files as they were.
+    pub refused: Option<Judgement>,
+}
+
+impl ForReview {
+    /// Returns in a paragraph why the gates refuse the work, if they do.
+    pub fn why(&self) -> Option<&str> {
+        let reason = self.refused.as_ref()?.reason.as_deref()?;
+        reason.split("\n\n").next()
+    }
+
+    /// Adds the held files of a comparison with a tree.
+    fn add(&mut self, found: &Found, tree: &Oid) {
+        let files = found.held().filter(|file| file.deed != Deed::Hidden);
+        self.files
+            .extend(files.map(|file| (file.path.clone(), tree.clone())));
+    }
 }
 
 /// Names the pathspecs that no file matches, and the scripts of gates that are held. One process for each.
@@ -55,6 +82,9 @@ pub(crate) async fn tell_files(open: &Loop<'_>, settings: &Settings) -> Result<(
                 ));
             }
         }
+    }
+    if let Some(why) = settings.why_unreviewed_tests() {
+        open.tell(format!("warning: {why}"));
     }
     if settings.tests.gate_scripts == GateScripts::Held {
         let mut held = Vec::new();
@@ -89,12 +119,13 @@ pub(crate) async fn require_pathspecs(git: &Git, settings: &Settings) -> Result<
 }
 
 /// Judges the tests of a work tree with which all gates have passed: `before` is the work tree that they found, `after` the
-/// one that they left, which the working index was just read from.
+/// one that they left, which the working index was just read from. `of_agent` says that the work is no person's.
 pub(super) async fn judge(
     open: &Loop<'_>,
     begun: &Begun,
     before: &Seen,
     after: &Seen,
+    of_agent: bool,
 ) -> Result<Result<Proof, Judgement>, Error> {
     let settings = &begun.settings;
     if let Some(words) = before.trouble.as_ref().or(after.trouble.as_ref()) {
@@ -116,47 +147,80 @@ pub(super) async fn judge(
         tell_leave(open);
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
     }
-    let mut proof = Proof::default();
-    let mut compared = vec![found];
-    let at_checkpoint = (&compared[0], Since::Checkpoint);
-    if let Err(failed) = run_held(open, begun, at_checkpoint, after, &mut proof).await? {
-        return Ok(Err(refused(open, &compared[0], failed)));
+    let mut stood = stood::trees(open, &pathspecs(open, settings)).await?;
+    stood.retain(|tree| *tree != checkpoint);
+    let mut by_person = Vec::new();
+    for tree in &stood {
+        by_person.push(find(open, tree, settings, rules.lenient(), before, after).await?);
     }
-    let stood = stood::trees(open, &pathspecs(open, settings)).await?;
-    let mut stood = stood.into_iter().filter(|tree| *tree != checkpoint).peekable();
-    while let Some(tree) = stood.next() {
-        let found = find(open, &tree, settings, rules.lenient(), before, after).await?;
-        match run_held(open, begun, (&found, Since::Person), after, &mut proof).await? {
-            Err(failed) if failed.verdict == Verdict::Interrupted || stood.peek().is_none() => {
-                return Ok(Err(refused(open, &found, failed)));
-            }
-            Err(_) => {}
-            Ok(()) => {
-                compared.push(found);
+    // What no checkpoint takes in, reviewers do not see.
+    let is_hidden = |file: &Touched| file.deed == Deed::Hidden;
+    let mut all = by_person.iter().chain([&found]);
+    let is_seen = !all.any(|found| found.files.iter().any(is_hidden));
+    let reviewers_decide = of_agent && settings.has_tests_reviewed();
+    let mut proof = Proof::default();
+    if reviewers_decide {
+        proof.for_review.add(&found, &checkpoint);
+    }
+    let mut compared = vec![&found];
+    let ran = run_held(open, begun, (&found, Since::Checkpoint), after, &mut proof).await?;
+    let mut failed = ran.map(|refused| (&found, Since::Checkpoint, refused));
+    if failed.is_none() {
+        // Where the first does not pass, a file at its new name may be in the way of that at its old one.
+        for person in &by_person {
+            let ran = run_held(open, begun, (person, Since::Person), after, &mut proof).await?;
+            failed = ran.map(|refused| (person, Since::Person, refused));
+            if !matches!(failed, Some((.., Refused::ByGates(_)))) {
+                compared.push(person);
                 break;
             }
         }
     }
+    match failed {
+        None => {}
+        Some((found, since, Refused::ByGates(judgement))) if reviewers_decide && is_seen => {
+            open.tell(format!(
+                "the gates fail with these tests {}, and the reviewer decides: {}",
+                since.words(),
+                named(found.held())
+            ));
+            if let (Some(person), Some(tree)) = (by_person.first(), stood.first()) {
+                proof.for_review.add(person, tree);
+                compared.push(person);
+            }
+            proof.for_review.refused = Some(judgement);
+            proof.seconds.clear();
+        }
+        Some((found, _, Refused::ByGates(judgement))) => {
+            tell_leave(open);
+            tell_product(open, found);
+            return Ok(Err(judgement));
+        }
+        Some((.., Refused::Otherwise(judgement))) => return Ok(Err(judgement)),
+    }
     proof.rests_on = rests_on(open, settings, after.tree(), &compared).await?;
-    if !compared[0].has_none(Fate::LetPass) {
+    if proof.for_review.refused.is_some() {
+        proof.rests_on.retain(|basis| *basis == Basis::TestChangesAllowed);
+    }
+    if !found.has_none(Fate::LetPass) {
         open.tell(format!(
             "these tests changed, which is allowed: {}",
-            named(compared[0].with(Fate::LetPass))
+            named(found.with(Fate::LetPass))
         ));
     }
     Ok(Ok(proof))
 }
 
-/// Runs the gates with these files as they were, if any differs, and notes what they say.
+/// Runs the gates with these files as they were, if any differs, and notes what they say if they pass.
 async fn run_held(
     open: &Loop<'_>,
     begun: &Begun,
     (found, since): (&Found, Since),
     after: &Seen,
     proof: &mut Proof,
-) -> Result<Result<(), Judgement>, Error> {
+) -> Result<Option<Refused>, Error> {
     if found.has_none(Fate::PutBack) && found.has_none(Fate::Away) {
-        return Ok(Ok(()));
+        return Ok(None);
     }
     // After a run, the working index was read from what that put back.
     let hidden = if after.hidden.is_empty() {
@@ -170,19 +234,10 @@ async fn run_held(
         Ok(seconds) => {
             proof.is_on_others |= seconds.iter().any(|time| time.is_on_others());
             proof.seconds = seconds;
-            Ok(())
+            None
         }
-        Err(judgement) => Err(judgement),
+        Err(refused) => Some(refused),
     })
-}
-
-/// Says what the user can do about gates that failed with these files as they were.
-fn refused(open: &Loop<'_>, found: &Found, failed: Judgement) -> Judgement {
-    if failed.verdict != Verdict::Interrupted {
-        tell_leave(open);
-        tell_product(open, found);
-    }
-    failed
 }
 
 /// Returns what gates speak for that passed with files as they were in each of these comparisons, and no more than that.
@@ -190,7 +245,7 @@ async fn rests_on(
     open: &Loop<'_>,
     settings: &Settings,
     judged: &Oid,
-    found: &[Found],
+    found: &[&Found],
 ) -> Result<Vec<Basis>, Error> {
     let pathspecs = &settings.tests.pathspecs;
     let files = || found.iter().flat_map(|found| &found.files);
@@ -256,10 +311,12 @@ fn tell_product(open: &Loop<'_>, found: &Found) {
     }
 }
 
-/// Names the files that are held.
-fn held_files(found: &Found) -> String {
-    let is_held = |file: &&Touched| matches!(file.fate, Fate::PutBack | Fate::Away);
-    named(found.files.iter().filter(is_held))
+/// The judgement of a second run that did not pass.
+enum Refused {
+    /// The gates fail with the tests as they were.
+    ByGates(Judgement),
+    /// It has another reason.
+    Otherwise(Judgement),
 }
 
 /// Runs the gates with the tests as they were, and puts back the work tree.
@@ -269,7 +326,7 @@ async fn second_run(
     found: &Found,
     since: Since,
     tree: &Oid,
-) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
+) -> Result<Result<Vec<GateTime>, Refused>, Error> {
     let entries: Vec<StagedEntry> = found
         .with(Fate::PutBack)
         .filter_map(|file| file.was.clone())
@@ -282,7 +339,8 @@ async fn second_run(
     let ran = hold_and_run(open, begun, &record, &put_back).await;
     // Whatever has happened, the work tree is first what it was.
     judged::put_back(open, record).await?;
-    let files = held_files(found);
+    let files = named(found.held());
+    let otherwise = |reason| Refused::Otherwise(Judgement::new(Verdict::GateFailed, reason));
     Ok(match ran? {
         Held::Passed(seconds) => {
             if !seconds.iter().any(|time| time.is_on_others()) {
@@ -293,7 +351,9 @@ async fn second_run(
             }
             Ok(seconds)
         }
-        Held::Failed(judgement) if judgement.verdict == Verdict::Interrupted => Err(judgement),
+        Held::Failed(judgement) if judgement.verdict == Verdict::Interrupted => {
+            Err(Refused::Otherwise(judgement))
+        }
         Held::Failed(judgement) => {
             let why = judgement.reason.unwrap_or_default();
             let (failed, output) = match why.find(&format!("\n\n{OUTPUT}\n")) {
@@ -312,18 +372,15 @@ async fn second_run(
                 }
             };
             let reason = format!("the gates pass only with {only}, {failed}\n\n{advice}{output}");
-            Err(Judgement::new(Verdict::GateFailed, reason.trim_end()))
+            let judgement = Judgement::new(Verdict::GateFailed, reason.trim_end());
+            Err(Refused::ByGates(judgement))
         }
-        Held::Blocked(words) => Err(Judgement::new(
-            Verdict::GateFailed,
-            format!("the tests cannot be put back to what they were ({files}): {words}"),
-        )),
-        Held::Written(names) => Err(Judgement::new(
-            Verdict::GateFailed,
-            format!(
-                "the gates changed test files while they ran with the original tests, so their result does not count: {names}. Remove files that gates write from ralph.tests"
-            ),
-        )),
+        Held::Blocked(words) => Err(otherwise(format!(
+            "the tests cannot be put back to what they were ({files}): {words}"
+        ))),
+        Held::Written(names) => Err(otherwise(format!(
+            "the gates changed test files while they ran with the original tests, so their result does not count: {names}. Remove files that gates write from ralph.tests"
+        ))),
     })
 }
 

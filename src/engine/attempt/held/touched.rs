@@ -37,6 +37,12 @@ impl Found {
         self.files.iter().filter(move |file| file.fate == fate)
     }
 
+    /// Returns those that are not in the second run of gates what the attempt made of them.
+    pub fn held(&self) -> impl Iterator<Item = &Touched> {
+        let is_held = |file: &&Touched| matches!(file.fate, Fate::PutBack | Fate::Away);
+        self.files.iter().filter(is_held)
+    }
+
     /// Returns whether none has this fate.
     pub fn has_none(&self, fate: Fate) -> bool {
         self.with(fate).next().is_none()

@@ -1,6 +1,9 @@
 //! Runs a reviewer once: its prompt, its process, and its answer.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::opinion::{Opinion, opinion, words};
@@ -10,6 +13,7 @@ use crate::agent::job::Job;
 use crate::agent::promise::{Nonce, Tag};
 use crate::engine::Loop;
 use crate::engine::attempt::agent_run::{agent_job, run_job};
+use crate::engine::attempt::held::ForReview;
 use crate::engine::attempt::prompting::context_files;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::output_tail::{length, printed};
@@ -17,7 +21,7 @@ use crate::engine::stories::list_before_attempt;
 use crate::error::Error;
 use crate::events::{News, ReviewEnded, What};
 use crate::fs::Durability;
-use crate::names::Oid;
+use crate::names::{Oid, typed_path};
 use crate::paths::shown;
 use crate::prompt::{self, review};
 use crate::settings::{Settings, to_std};
@@ -42,6 +46,8 @@ pub(crate) struct Work<'a> {
     pub aside: Vec<Vec<u8>>,
     /// The gates that passed.
     pub gates: &'a [String],
+    /// The changes of held files that it decides about.
+    pub held: Option<&'a ForReview>,
     /// True if the agent is known to have said that the story is complete.
     pub promised: bool,
 }
@@ -162,6 +168,12 @@ async fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: T
     let context = context_files(&open.repo().top, open.state.source(), &listing);
     let files: Vec<String> = work.changes.iter().map(|(_, path)| shown(path)).collect();
     let aside: Vec<String> = work.aside.iter().map(|path| shown(path)).collect();
+    let tests = work.held.map_or_else(Vec::new, |held| {
+        let paths = held.files.iter();
+        paths
+            .map(|(path, was)| (was.as_str(), typed_path(Path::new(OsStr::from_bytes(path)))))
+            .collect()
+    });
     let inputs = review::Inputs {
         work: prompt::Work {
             change: open.change().as_str(),
@@ -174,6 +186,8 @@ async fn prompt_of(open: &Loop<'_>, reviewer: &Reviewer, work: &Work<'_>, tag: T
         from: work.from.as_str(),
         to: work.to.as_str(),
         files: &files,
+        tests: &tests,
+        tests_fail: work.held.and_then(ForReview::why),
         aside: &aside,
         promised: work.promised,
         tag,

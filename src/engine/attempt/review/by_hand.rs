@@ -99,6 +99,7 @@ pub async fn review(
         changes,
         aside: Vec::new(),
         gates: &[],
+        held: None,
         promised: false,
     };
     // The age of the loop limits its attempts, and not the user's question.

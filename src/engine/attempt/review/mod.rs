@@ -22,6 +22,7 @@ use super::agent_run::job;
 use super::backoff::{Backoff, Unanswered, Unavailable, wait_for_service};
 use super::begun::Begun;
 use super::gates::variables;
+use super::held::ForReview;
 use super::outcome::{Outcome, Spent};
 use super::verdict::{Judgement, Unjudged};
 use crate::engine::{Loop, guard_rail};
@@ -58,6 +59,7 @@ pub(crate) async fn run(
     begun: &Begun,
     outcome: &mut Outcome,
     gates: &[String],
+    held: &ForReview,
 ) -> Result<Result<Option<String>, Judgement>, Error> {
     let settings = &begun.settings;
     let known = open.review_template.borrow().clone();
@@ -75,6 +77,7 @@ pub(crate) async fn run(
     let known = Evidence {
         promised: !outcome.judgement.unpromised,
         gates,
+        held,
     };
     let spent = outcome.review.insert(Spent {
         reviewer: names,
@@ -95,6 +98,8 @@ pub(crate) async fn run(
 struct Evidence<'a> {
     /// The gates that have judged it.
     gates: &'a [String],
+    /// The changes of held files that are to be decided.
+    held: &'a ForReview,
     /// True if the agent said that the story is complete.
     promised: bool,
 }
@@ -115,7 +120,7 @@ async fn decide(
         spent.add(&answer.report);
         let why = match answer.opinion {
             Opinion::Accepted => return Ok(Ok(format!("{name} (accepted, {}s)", answer.time.as_secs()))),
-            Opinion::Rejected => return Ok(Err(rejected(&name, &answer.words))),
+            Opinion::Rejected => return Ok(Err(rejected(&name, known.held, &answer.words))),
             Opinion::Interrupted(signal) => return Ok(Err(Judgement::interrupted(signal))),
             Opinion::Away(unavailable) => {
                 if let Some(judgement) = wait(open, &mut backoff, unavailable, settings).await? {
@@ -180,6 +185,7 @@ async fn ask_about_attempt(
         changes,
         aside: aside.paths,
         gates: known.gates,
+        held: Some(known.held),
         promised: known.promised,
     };
     let answer = ask(open, reviewer, &work, settings, job, Ground::Attempt(&begun.log)).await;
@@ -229,8 +235,11 @@ async fn wait_for_reviewer(
 }
 
 /// Returns the judgement of work that was rejected with these words.
-fn rejected(name: &str, words: &str) -> Judgement {
-    let what = format!("the reviewer {name} rejected the work");
+fn rejected(name: &str, held: &ForReview, words: &str) -> Judgement {
+    let mut what = format!("the reviewer {name} rejected the work");
+    if let Some(why) = held.why() {
+        what = format!("{what}; {why}");
+    }
     Judgement::new(
         Verdict::ReviewRejected,
         match words {

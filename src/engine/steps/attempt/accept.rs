@@ -17,6 +17,7 @@ use crate::engine::stories::changes_only_the_list;
 use crate::engine::watch::{self, Who};
 use crate::engine::{Loop, judged, marks, shared_stash};
 use crate::error::Error;
+use crate::events::Basis;
 use crate::git::worktree::{Reading, WorkTreeError};
 use crate::git::{StagedEntry, operations_in_progress};
 use crate::names::Oid;
@@ -185,17 +186,28 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
         let reason = "nothing else speaks for the work: a gate took files of it away, and passed on others";
         return Err(Judgement::new(Verdict::GateFailed, reason).into());
     }
+    let for_review = std::mem::take(&mut base.gates.for_review);
+    if outcome.judgement.unpromised
+        && let Some(refused) = for_review.refused
+    {
+        return Err(refused.into());
+    }
     recheck_position(open, &mut base, begun, &settled, "the gates").await?;
     let mut reviewed = None;
     // The user who calls the work complete has reviewed it.
     if of_agent {
         let gates = begun.settings.verify.as_slice();
         let gates = if base.gates.have_judged() { gates } else { &[] };
-        base.review = review::run(open, begun, outcome, gates).await??;
+        base.review = review::run(open, begun, outcome, gates, &for_review).await??;
         reviewed = judged::record(open).map(|record| record.tree);
         if base.review.is_some() {
             recheck_position(open, &mut base, begun, &settled, "the review").await?;
         }
+    }
+    match (&base.review, for_review.refused) {
+        (None, Some(refused)) => return Err(refused.into()),
+        (Some(_), _) if !for_review.files.is_empty() => base.gates.rests_on.push(Basis::TestsReviewed),
+        _ => {}
     }
     if let Some(tree) = base.gates.tree.take().or(reviewed) {
         let may_change =

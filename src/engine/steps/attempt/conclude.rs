@@ -119,16 +119,10 @@ pub(crate) async fn conclude(
     unpromised::tell_missing_line(open, &outcome);
     let left = left?;
     if let Some(base) = accepted {
-        let before = open.state.checkpoint().clone();
         let has_gates = !base.gates.lines.is_empty();
         save(open, &mut begun, &outcome, &rests_on, base, left).await?;
         if has_gates {
             look_at_submodules(open).await?;
-        }
-        if begun.settings.tests.release_scripts {
-            // The user has allowed it to change tests.
-            open.stand_for(before);
-            open.save()?;
         }
         lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
         return after_checkpoint(open, &begun.story).await.map(Concluded::End);
@@ -208,6 +202,7 @@ async fn save(
         body: message::body(begun, outcome, rests_on, &gates.lines, review.as_deref()),
         beside,
         stash: begun.facts.stash.take(),
+        stands: begun.settings.tests.release_scripts || rests_on.contains(&Basis::TestsReviewed),
         is_known_unchanged: outcome.judgement.was_asked(),
     };
     checkpoint::save(open, new, &position, left).await?;
