@@ -10,6 +10,7 @@ use memchr::memchr;
 use serde::Serialize;
 
 use super::lines::{each_line, each_line_of, open};
+use super::rounds::{RoundEntry, end_last, round_of};
 use super::{Attempt, AttemptStarted, Event, GateEnded, ReviewEnded, What};
 use crate::fs::{FileError, file_error, target_of};
 use crate::names::{Change, Oid};
@@ -67,6 +68,9 @@ pub struct LogEntry {
     pub kept: Option<String>,
     /// The checkpoint that it earned.
     pub checkpoint: Option<Oid>,
+    /// Its rounds, oldest first; absent if it had one, or if what is known of them is not here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub by_round: Vec<RoundEntry>,
     /// The part of its story list that was put back, in words; null if there is none.
     pub list_put_back: Option<String>,
     /// True if its end is among the events.
@@ -170,7 +174,29 @@ impl History {
                 entry.title = Some(begun.title.clone());
                 entry.begun = Some((t, begun.clone()));
             }
-            What::RoundStarted { story, attempt, .. } => self.note_shown(story, *attempt, t),
+            What::RoundStarted {
+                story,
+                attempt,
+                round,
+                why,
+                left,
+            } => {
+                self.note_shown(story, *attempt, t);
+                let entry = round_of(&mut self.entry(story, *attempt).by_round, *round);
+                (entry.why, entry.begun) = (Some(*why), Some(t));
+                entry.left.clone_from(left);
+            }
+            What::RoundEnded {
+                story,
+                attempt,
+                round,
+                duration,
+                cost_usd,
+                ..
+            } => {
+                let entry = round_of(&mut self.entry(story, *attempt).by_round, *round);
+                (entry.duration, entry.cost_usd) = (Some(*duration), *cost_usd);
+            }
             What::Message { text, during } => self.messages.push(MessageEntry {
                 t,
                 text: text.clone(),
@@ -265,6 +291,7 @@ impl History {
             entry = self.add(&attempt.story, attempt.attempt);
         }
         (entry.attempt, entry.has_ended) = (attempt.clone(), true);
+        end_last(&mut entry.by_round, attempt);
     }
 
     /// Notes that the messages up to that time are in the prompt of an attempt.
@@ -426,7 +453,6 @@ fn recorded(line: &[u8]) -> Option<(Timestamp, What)> {
         b"review" => What::Review(serde_json::from_slice(line).ok()?),
         // Nothing that `History::take_at` takes.
         b"story_progress"
-        | b"round_ended"
         | b"ref_moved"
         | b"notice"
         | b"waiting"

@@ -5,6 +5,7 @@ mod attempt;
 mod lines;
 pub mod log;
 mod of_attempt;
+mod rounds;
 pub mod tally;
 
 use std::cell::RefCell;
@@ -20,6 +21,7 @@ use crate::state::Undone;
 
 pub use attempt::{Attempt, Basis, Further, InForce, Stretch, seconds_between};
 pub use of_attempt::{AttemptStarted, GateEnded, ListPutBack, RefMoved, ReviewEnded};
+pub use rounds::RoundEntry;
 
 /// Takes notices for the user while a step is running.
 pub trait Notices {

@@ -122,6 +122,9 @@ impl Redaction {
                     self.apply(&mut review.reviewer);
                     self.apply_to([&mut review.words]);
                 }
+                for round in &mut entry.by_round {
+                    self.apply_to([&mut round.left]);
+                }
                 self.difference(attempt.diff.as_mut(), attempt.patch.as_mut());
             }
         }

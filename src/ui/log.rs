@@ -6,7 +6,7 @@ use super::amounts::{time, time_and_cost};
 use super::style::{bold, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry, MessageEntry};
-use crate::events::{Basis, said};
+use crate::events::{Basis, RoundEntry, said};
 use crate::names::{OUTPUT, counted, dollars, heading, typed};
 use crate::state::Verdict;
 
@@ -40,8 +40,12 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
                 .filter(of_entry)
                 .map(|message| words_of(message, columns)),
         );
-        if let Some(rounds) = attempt.rounds {
+        if let (true, Some(rounds)) = (entry.by_round.is_empty(), attempt.rounds) {
             let _ = writeln!(text, "       {rounds} rounds");
+        }
+        for round in &entry.by_round {
+            let words = format!("       {}", words_of_round(round));
+            let _ = writeln!(text, "{}", hang(&words, 7, columns));
         }
         for (basis, words) in [
             (
@@ -96,6 +100,20 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
     }
     let _ = writeln!(text, "{}", total(log));
     wrap(&text, columns)
+}
+
+/// Returns the time and the cost of a round, and the reason for it, as far as they are known.
+pub(super) fn words_of_round(round: &RoundEntry) -> String {
+    let known = [round.duration.map(time), round.cost_usd.map(dollars)];
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    let mut words = format!("round {}", round.round);
+    if !known.is_empty() {
+        let _ = write!(words, " ({})", known.join(", "));
+    }
+    if let Some(why) = round.why {
+        let _ = write!(words, ": {}", why.words(round.left.as_deref()));
+    }
+    words
 }
 
 /// Formats a message of the user.

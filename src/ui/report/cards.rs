@@ -13,7 +13,7 @@ use crate::names::{counted, dollars, typed};
 use crate::report::{AttemptReport, Gate, Report, StoryReport, StoryState, Totals};
 use crate::state::Phase;
 use crate::ui::amounts::{time, time_of_gate};
-use crate::ui::log::in_one_line;
+use crate::ui::log::{in_one_line, words_of_round};
 use crate::ui::shown::plain;
 
 /// Maximum number of gates on a card.
@@ -138,6 +138,7 @@ fn attempt_of(report: &Report, attempt: &AttemptReport, id: &str, room: &mut Roo
         "cost": done.cost_usd.map(dollars),
         "next": next.and_then(|words| room.text(words)),
         "said": null,
+        "rounds": entry.by_round.iter().map(|round| in_line(&words_of_round(round), LINE)).collect::<Vec<_>>(),
         "reviews": review_rows(&attempt.reviews),
         "difference": difference,
         "commands": commands.map(|(verb, _)| command(verb)).collect::<Vec<_>>(),

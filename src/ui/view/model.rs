@@ -71,6 +71,8 @@ pub struct Attempt {
     pub agent: Option<String>,
     /// The name of its agent's format.
     pub format: Option<String>,
+    /// The number of its rounds; 0 if it has one.
+    pub rounds: u32,
     /// Seconds that its gates and reviews took.
     pub judging: f64,
     /// The verdict and the seconds, once it has ended.
@@ -258,6 +260,16 @@ impl Model {
                 story.mark = Mark::Running;
                 story.attempts.push(begun);
             }
+            What::RoundStarted {
+                story,
+                attempt,
+                round,
+                ..
+            } => {
+                if let Some(attempt) = self.attempt(story, *attempt) {
+                    attempt.rounds = *round;
+                }
+            }
             What::AttemptEnded(ended) => self.ended(ended),
             What::Gate(gate) => self.judged(gate.story.as_deref().zip(gate.attempt), gate.duration),
             What::Review(review) => self.judged(Some((&review.story, review.attempt)), review.duration),
@@ -318,6 +330,7 @@ impl Model {
         if let Some(attempt) = self.attempt(&ended.story, ended.attempt) {
             attempt.ended = Some((ended.verdict, ended.duration + attempt.judging));
             attempt.reason = reason;
+            attempt.rounds = ended.rounds.unwrap_or_default();
             attempt.used = Usage {
                 model: ended.model.clone(),
                 input_tokens: ended.input_tokens,

@@ -57,7 +57,25 @@ fn an_agent_that_prints_continue_gets_another_process_on_the_same_tree() {
         "{prompt}"
     );
     let shown = sandbox.ralph(&["log"]).exits(0).stdout;
-    assert!(shown.contains("\n       2 rounds\n"), "{shown}");
+    let line = |start: &str, end: &str| {
+        let mut lines = shown.lines().map(str::trim_start);
+        lines.any(|line| line.starts_with(start) && line.ends_with(end))
+    };
+    assert!(line("round 1 (", ")"), "{shown}");
+    let why = "): the agent asked for another process; left to do: the second file";
+    assert!(line("round 2 (", why), "{shown}");
+    let by_round = &attempt["by_round"];
+    assert_eq!(by_round[0]["why"], serde_json::Value::Null, "{by_round}");
+    assert_eq!(by_round[1]["why"], "continue", "{by_round}");
+    assert_eq!(by_round[1]["left"], "the second file", "{by_round}");
+    assert!(by_round[0]["duration"].is_number() && by_round[1]["duration"].is_number());
+    for args in [&["report", "-o", "-"][..], &["report", "--markdown"]] {
+        let report = sandbox.ralph(args).exits(0).stdout;
+        assert!(
+            report.contains("another process; left to do: the second file"),
+            "{report}"
+        );
+    }
     // The log has both processes.
     let log = sandbox.read(".git/ralph/add-login/attempts/1.1.log");
     assert!(log.contains("CONTINUE") && log.contains("COMPLETE"), "{log}");

@@ -97,11 +97,18 @@ impl Scene<'_> {
 
     fn attempt_words(&self, attempt: &Attempt) -> (String, String) {
         match attempt.ended {
-            Some((verdict, seconds)) => (verdict.words().to_owned(), time(seconds)),
+            Some((verdict, seconds)) => {
+                let rounds = match attempt.rounds {
+                    0 => String::new(),
+                    rounds => format!(", {rounds} rounds"),
+                };
+                (format!("{}{rounds}", verdict.words()), time(seconds))
+            }
             None if self.model.is_driven => {
                 let what = match self.model.gate_at_work() {
-                    Some(gate) if !gate.is_first && attempt.beside.is_none() => gate.kind(),
-                    _ => "running",
+                    Some(gate) if !gate.is_first && attempt.beside.is_none() => gate.kind().to_owned(),
+                    _ if attempt.rounds > 0 => format!("round {}", attempt.rounds),
+                    _ => "running".to_owned(),
                 };
                 (
                     format!("{what}, {} left", attempt.left),
