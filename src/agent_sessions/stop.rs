@@ -89,6 +89,9 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     let prompt = prompt_text(open, &listing, &story, &settings)?;
     let report = heard_in(&turn.message, &prompt, since, call);
     let number = numbers::next_number(open, &story.id)?;
+    if turn.given.is_some() {
+        learnings::claim(open, &story.id, number);
+    }
     learnings::learn(open, &story.id, number, &report.learnings);
     let judgement = judge(&Ending::Exited(0), &report, None);
     let is_silent = judgement.verdict == Verdict::NoSignal;
@@ -259,6 +262,7 @@ async fn give_next(
     let text = prompt_text(open, &listing, &story, settings)?;
     open.state.show_messages(&story.id);
     take_record(open, &story.id, settings).await?;
+    learnings::remember(open);
     let given = numbers::given_now(open, &story.id)?;
     let session = agent_session(&mut open.state, &call.session);
     (session.given, session.asked) = (Some(given), None);

@@ -2,6 +2,7 @@
 //! reports both.
 
 use super::attempt::facts::Facts;
+use super::attempt::learnings;
 use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
@@ -328,6 +329,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     };
     let mut facts = Facts::default();
     put_right(open, &story.id, story.attempt, true, &mut facts).await?;
+    learnings::claim(open, &story.id, story.attempt);
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;
     let ended = cut_off(open, &story)?;

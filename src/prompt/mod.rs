@@ -365,7 +365,7 @@ fn beginning(text: &str, limit: usize) -> String {
 }
 
 /// Reads the attempt with which a note begins, as `[story@number] `; returns its story, its number and the text of the note.
-fn origin(line: &str) -> Option<(&str, u32, &str)> {
+pub fn origin(line: &str) -> Option<(&str, u32, &str)> {
     let (attempt, text) = line.strip_prefix('[')?.split_once("] ")?;
     let (story, number) = attempt
         .strip_suffix(NOT_ACCEPTED)

@@ -54,6 +54,7 @@ pub(crate) async fn run_agent(
     let at = Timestamp::now();
     let mut report = decoder.finish();
     report.version = report.version.or(installed);
+    learnings::claim(open, &begun.story.id, begun.number);
     learnings::learn(open, &begun.story.id, begun.number, &report.learnings);
     let judgement = judge(&ended.ending, &report, agent.name.as_deref());
     if ended.left_running > 0 {

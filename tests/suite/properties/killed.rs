@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use super::judged::KILL;
 use crate::support::{CHANGE, Sandbox};
 
 #[test]
@@ -429,4 +430,15 @@ fn files_that_an_attempt_hid_are_in_the_trash_after_a_killed_revert() {
         assert_eq!(fs::read_to_string(trash).unwrap(), "hidden\n");
         assert!(!sandbox.top.join("notes.txt").exists());
     }
+}
+
+#[test]
+fn notes_in_the_file_of_an_attempt_that_was_cut_off_are_marked() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent(&format!("echo 'half true' >>\"$RALPH_LEARNINGS\"; {KILL}"));
+    assert_eq!(sandbox.step("next", &agent).code, 137);
+    sandbox.ralph(&["revert"]);
+    let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
+    assert!(prompt.contains("[1@1, not accepted] half true\n"), "{prompt}");
 }

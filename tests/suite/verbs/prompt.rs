@@ -198,16 +198,22 @@ fn later_prompts_have_learnings_from_file_and_message() {
     );
     sandbox.step("next", &agent).exits(3);
     let file = sandbox.top.join(".git/ralph/add-login/learnings.md");
-    let learned = "from the file\n[1@1] from the message\n";
+    let learned = "[1@1] from the file\n[1@1] from the message\n";
     assert_eq!(std::fs::read_to_string(&file).unwrap(), learned);
     let shows = |note: &str| {
         let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
         assert!(prompt.contains(note), "{prompt}");
     };
-    shows("from the file\n[1@1, not accepted] from the message\n");
+    shows("[1@1, not accepted] from the file\n[1@1, not accepted] from the message\n");
     let agent = sandbox.completing("echo x >x; echo '<learning>it works</learning>'");
     sandbox.step("retry", &agent).exits(0);
-    shows("from the file\n[1@1, not accepted] from the message\n[1@2] it works\n");
+    shows("[1@1, not accepted] from the file\n[1@1, not accepted] from the message\n[1@2] it works\n");
+    // The user's own notes are of no attempt, nor do those of one that was accepted look like those of another.
+    let mine = format!("{}mine\n", std::fs::read_to_string(&file).unwrap());
+    std::fs::write(&file, mine).unwrap();
+    let agent = sandbox.completing("echo x >y; echo 'also in the file' >>\"$RALPH_LEARNINGS\"");
+    sandbox.step("next", &agent).exits(0);
+    shows("[1@2] it works\nmine\n[2@1] also in the file\n");
     let long: String = (0..9000).map(|n| format!("line {n}\n")).collect();
     std::fs::write(&file, long).unwrap();
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::agent::Agent;
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::Facts;
-use crate::engine::attempt::review;
+use crate::engine::attempt::{learnings, review};
 use crate::engine::run_command::run_name;
 use crate::engine::steps::save;
 use crate::engine::transition::{self, Known};
@@ -110,6 +110,7 @@ pub(crate) fn begin_at(
     let number = numbers::next_number(open, &story.id)?;
     let (log, log_name) = numbers::make_log(open, &story.id, number)?;
     let run = run_name(Timestamp::now());
+    learnings::remember(open);
     open.advance(|progress| progress.begin(step, &story.id, &story.title, number))?;
     open.state.end_wait();
     open.state.here.stopped = None;
