@@ -121,11 +121,15 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
     let after = BLOCKS
         .iter()
         .fold(after.to_owned(), |text, tags| without(&text, *tags));
-    let end = End::of(before);
+    // The last section of a text that has such.
+    let section = before.rsplit_once("<|message|>");
+    let end = End::of(section.map_or(before, |(_, said)| said));
     let said = end.find(|line| says_undone(line) || asks(line));
     let is_open = |line: &&str| is_condition(line) || !is_item(line) && turns(line);
     let announced = || end.lines.last().copied().filter(is_open);
-    let has_words = |line: &&str| !is_bare(line) && line.contains(char::is_alphanumeric);
+    let ends_section = |line: &str| section.is_some() && line.trim_start().starts_with("<|");
+    let has_words =
+        |line: &&str| !is_bare(line) && line.contains(char::is_alphanumeric) && !ends_section(line);
     let mut after = after.lines().filter(|line| has_words(line) || has_open_box(line));
     let is_more = |line: &str| !is_footer(line) && (!output || is_sentence(line) && !line.starts_with('['));
     let behind = || after.find(|line| says_undone(line) || is_more(line));

@@ -473,6 +473,8 @@ fn scanner_reads_floods_of_tags_in_little_time() {
         "<learning></learning>",
         "<lear",
         "<think></think>\n<",
+        "<|channel|>",
+        "<|channel|>x<|message|>",
         " ",
     ] {
         hear_in_pieces(tags.repeat(100_000).as_bytes(), 65_536);

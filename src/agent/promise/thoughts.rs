@@ -4,17 +4,75 @@
 //! Thoughts begin with a tag that only blanks precede on its line; in the middle of a line the tag is mentioned. They end
 //! with the closing tag, and without one only with the text. A closing tag that nothing has opened ends thoughts as well:
 //! the template of some models opens them before the text begins.
+//!
+//! Text in the sections of gpt-oss (`<|channel|>analysis<|message|>…`) has its words in the channel `final` alone: other
+//! channels are thoughts, and so is all that stands before a section of that channel. Sections begin at the beginning of a line;
+//! after the first one, anywhere.
 
-use memchr::{memchr, memmem, memrchr2};
+use memchr::{memchr, memchr2, memmem, memrchr2};
 
 use super::tag::Tag;
 
-const TAGS: [(&[u8], &[u8]); 4] = [
-    (b"<think>", b"</think>"),
-    (b"<thinking>", b"</thinking>"),
-    (b"<thought>", b"</thought>"),
-    (b"<reasoning>", b"</reasoning>"),
+const TAGS: [(&[u8], &[&[u8]]); 4] = [
+    (b"<think>", &[b"</think>"]),
+    (b"<thinking>", &[b"</thinking>"]),
+    (b"<thought>", &[b"</thought>"]),
+    (b"<reasoning>", &[b"</reasoning>"]),
 ];
+
+/// The signs before the head of a section.
+const HEADS: [&[u8]; 2] = [b"<|start|>", b"<|channel|>"];
+/// The end of the head of a section.
+const BODY: &[u8] = b"<|message|>";
+/// The signs after a section.
+const ENDS: [&[u8]; 3] = [b"<|end|>", b"<|return|>", b"<|call|>"];
+/// The signs that end a section: those after it, and those before another one.
+const CLOSES: [&[u8]; 5] = [ENDS[0], ENDS[1], ENDS[2], HEADS[0], HEADS[1]];
+/// The longest head of a section, with its end.
+const LONGEST_HEAD: usize = 256;
+
+/// A sign of a section at the beginning of a text.
+enum Sign {
+    /// There is none.
+    None,
+    /// There may be one, if more of it comes.
+    Begun,
+    /// The section ends, after so many bytes.
+    End(usize),
+    /// One begins, after so many bytes; true if it is what the agent says.
+    Head(usize, bool),
+}
+
+impl Sign {
+    fn of(text: &[u8], at_end: bool) -> Self {
+        if let Some(end) = ENDS.iter().find(|end| text.starts_with(end)) {
+            return Self::End(end.len());
+        }
+        let begins = |sign: &[u8]| text.len() < sign.len() && sign.starts_with(text);
+        if !HEADS.iter().any(|head| text.starts_with(head)) {
+            let may_come = !at_end && CLOSES.into_iter().any(begins);
+            return if may_come { Self::Begun } else { Self::None };
+        }
+        let head = &text[..text.len().min(LONGEST_HEAD)];
+        let line = &head[..memchr2(b'\n', b'\r', head).unwrap_or(head.len())];
+        match memmem::find(line, BODY) {
+            Some(at) => Self::Head(at + BODY.len(), is_said(&line[..at])),
+            None if !at_end && line.len() == text.len() && text.len() < LONGEST_HEAD => Self::Begun,
+            None => Self::None,
+        }
+    }
+}
+
+/// Returns whether a section with this head is what the agent says.
+fn is_said(head: &[u8]) -> bool {
+    let word_after = |sign: &[u8]| {
+        let at = memmem::find(head, sign)? + sign.len();
+        let word = head[at..].split(|byte| *byte == b'<' || byte.is_ascii_whitespace());
+        word.into_iter().next()
+    };
+    let is = |sign, word: &[u8]| word_after(sign).is_none_or(|found| found == word);
+    is(HEADS[0], b"assistant") && is(HEADS[1], b"final")
+}
 
 /// Cuts thoughts out of text that comes in pieces.
 #[derive(Default)]
@@ -23,8 +81,10 @@ pub(super) struct ThoughtFilter {
     promised_by: &'static [u8],
     /// The text that may be a part of a tag.
     held: Vec<u8>,
-    /// The closing tag of the thoughts in which the text is.
-    inside: Option<&'static [u8]>,
+    /// The tags that may close the thoughts in which the text is.
+    inside: Option<&'static [&'static [u8]]>,
+    /// True if the text has sections.
+    in_sections: bool,
     /// True if something but blanks has come on this line.
     in_line: bool,
     /// True if a promise stood in thoughts.
@@ -71,17 +131,22 @@ impl ThoughtFilter {
         let held = std::mem::take(&mut self.held);
         let mut rest = held.as_slice();
         loop {
-            if let Some(close) = self.inside {
-                let end = memmem::find(rest, close);
-                let thoughts = &rest[..end.unwrap_or(rest.len())];
+            if let Some(closes) = self.inside {
+                let found = |close: &&[u8]| Some((memmem::find(rest, close)?, close.len()));
+                let end = closes.iter().filter_map(found).min();
+                let thoughts = &rest[..end.map_or(rest.len(), |(end, _)| end)];
                 self.promised |= memmem::find(thoughts, self.promised_by).is_some();
-                let Some(end) = end else {
-                    // Either closing tag may be cut in two.
-                    let longest = close.len().max(self.promised_by.len()) - 1;
+                let Some((end, length)) = end else {
+                    // Each closing tag may be cut in two.
+                    let longest = closes.iter().map(|close| close.len()).max().unwrap_or_default();
+                    let longest = longest.max(self.promised_by.len()) - 1;
                     rest = &rest[rest.len().saturating_sub(longest)..];
                     break;
                 };
-                rest = &rest[end + close.len()..];
+                rest = &rest[end..];
+                if !HEADS.contains(&&rest[..length]) {
+                    rest = &rest[length..];
+                }
                 self.inside = None;
                 continue;
             }
@@ -92,17 +157,39 @@ impl ThoughtFilter {
             };
             self.pass(&rest[..at], plain);
             rest = &rest[at..];
+            if self.in_sections || !self.in_line {
+                match Sign::of(rest, at_end) {
+                    Sign::Begun => break,
+                    Sign::End(length) if self.in_sections => {
+                        self.end_line(plain);
+                        rest = &rest[length..];
+                        continue;
+                    }
+                    Sign::Head(length, is_said) => {
+                        self.end_line(plain);
+                        self.in_sections = true;
+                        rest = &rest[length..];
+                        if is_said {
+                            thoughts_before = Some(plain.len());
+                        } else {
+                            self.inside = Some(&CLOSES);
+                        }
+                        continue;
+                    }
+                    Sign::None | Sign::End(_) => {}
+                }
+            }
             let begun = |tag: &[u8]| !at_end && rest.len() < tag.len() && tag.starts_with(rest);
             if self.in_line {
                 self.pass(&rest[..1], plain);
                 rest = &rest[1..];
-            } else if TAGS.iter().any(|(open, close)| begun(open) || begun(close)) {
+            } else if TAGS.iter().any(|(open, close)| begun(open) || begun(close[0])) {
                 break;
             } else if let Some((open, close)) = TAGS.iter().find(|(open, _)| rest.starts_with(open)) {
                 rest = &rest[open.len()..];
                 self.inside = Some(close);
-            } else if let Some((_, close)) = TAGS.iter().find(|(_, close)| rest.starts_with(close)) {
-                rest = &rest[close.len()..];
+            } else if let Some((_, close)) = TAGS.iter().find(|(_, close)| rest.starts_with(close[0])) {
+                rest = &rest[close[0].len()..];
                 thoughts_before = Some(plain.len());
             } else {
                 self.pass(&rest[..1], plain);
@@ -111,6 +198,13 @@ impl ThoughtFilter {
         }
         self.held = rest.to_vec();
         thoughts_before
+    }
+
+    /// Ends the line, if it has begun: a section is a text of its own.
+    fn end_line(&mut self, plain: &mut Vec<u8>) {
+        if self.in_line {
+            self.pass(b"\n", plain);
+        }
     }
 
     /// Passes text on.
@@ -129,5 +223,80 @@ impl ThoughtFilter {
             None => text,
         };
         self.in_line = self.in_line || !line.trim_ascii_start().is_empty();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::promise::Heard;
+    use crate::agent::promise::tests::{complete, failed, hear, hear_in_pieces};
+
+    const DONE: &str = "<promise>COMPLETE</promise>";
+    const NO: &str = "<promise>FAILED: no</promise>";
+    const THINKS: &str = "<|channel|>analysis<|message|>";
+    const CALLS: &str =
+        "<|start|>assistant<|channel|>commentary to=functions.shell <|constrain|>json<|message|>";
+    const SAYS: &str = "<|start|>assistant<|channel|>final<|message|>";
+
+    #[test]
+    fn only_the_final_channel_promises() {
+        for (text, heard) in [
+            (
+                format!("{THINKS}Then I say:\n{DONE}\n<|end|>{SAYS}I am not there yet.<|return|>"),
+                Heard::InThoughts,
+            ),
+            (format!("{THINKS}\n{DONE}\n"), Heard::InThoughts),
+            (
+                format!("{THINKS}a<|end|>{CALLS}{{\"cmd\":\"\n{DONE}\n\"}}<|call|>"),
+                Heard::InThoughts,
+            ),
+            (
+                format!("{THINKS}a<|end|><|start|>user<|message|>{DONE}<|end|>"),
+                Heard::InThoughts,
+            ),
+            // What is before the final message is none of it.
+            (
+                format!("{DONE}\n{THINKS}a<|end|>{SAYS}Wait.<|return|>"),
+                Heard::InThoughts,
+            ),
+            (
+                format!("{SAYS}\n{DONE}\n<|end|>{SAYS}Wait.<|return|>"),
+                Heard::InThoughts,
+            ),
+            (
+                format!("{THINKS}Say {NO}?<|end|>{SAYS}All is done.\n\n{DONE}<|return|>"),
+                complete(),
+            ),
+            (
+                format!("{THINKS}a<|end|>{SAYS}{DONE}<|return|>\nTokens: 3 sent.\n"),
+                complete(),
+            ),
+            (format!("{THINKS}a<|end|>{SAYS}{NO}"), failed("no")),
+            // One section ends where the next one begins.
+            (
+                format!("{THINKS}a<|channel|>final<|message|>Done.\n{DONE}"),
+                complete(),
+            ),
+            (
+                format!("{THINKS}a<|end|><|start|>assistant<|message|>{DONE}<|end|>"),
+                complete(),
+            ),
+            // A section that is only mentioned is none, nor is one without its end.
+            (format!("It prints {THINKS} first.\n{DONE}"), complete()),
+            (format!("<|channel|>analysis\n{DONE}\n"), complete()),
+            (format!("<|end|>\n{DONE}\n"), complete()),
+            (
+                format!(
+                    "<|channel|>{}<|message|>\n{DONE}\n",
+                    "x".repeat(super::LONGEST_HEAD)
+                ),
+                complete(),
+            ),
+        ] {
+            assert_eq!(hear(&text), heard, "{text}");
+            for size in 1..7 {
+                assert_eq!(hear_in_pieces(text.as_bytes(), size), heard, "{size}: {text}");
+            }
+        }
     }
 }

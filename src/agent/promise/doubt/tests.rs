@@ -321,3 +321,13 @@ fn what_follows_the_promise_is_doubtful_unless_it_is_a_footer() {
     assert!(doubt(&format!("- [ ] {COMPLETION}\n"), false).is_some());
     assert!(doubt(&format!("- [x] {COMPLETION}\n"), false).is_none());
 }
+
+#[test]
+fn what_stands_in_other_sections_is_no_doubt() {
+    let thinks = "<|channel|>analysis<|message|>Two tests still fail.<|end|><|start|>assistant";
+    let says = |words: &str| format!("{thinks}<|channel|>final<|message|>{words}\n\n{COMPLETION}<|return|>");
+    for output in [true, false] {
+        assert_eq!(doubt(&says("All is done."), output), None);
+        assert!(doubt(&says("Two tests still fail."), output).is_some());
+    }
+}
