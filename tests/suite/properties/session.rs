@@ -391,12 +391,14 @@ fn a_session_closes_only_the_story_that_it_was_given() {
     assert_eq!(sandbox.status()["stories_done"], 1);
     // Now it was given the second one, and does it; what that took is in its transcript.
     sandbox.write("two.txt", "2\n");
+    sandbox.write(".git/ralph/add-login/learnings.md", "found\n");
     let transcript = sandbox.outside("transcript.jsonl");
     let line = r#"{"type":"assistant","timestamp":"2099-01-01T00:00:00Z","message":{"id":"a","content":[{"type":"text","text":"Done."}],"usage":{"input_tokens":7,"output_tokens":3}}}"#;
     fs::write(&transcript, line).unwrap();
     let mut call = stop_json(&sandbox, "one", &format!("Done.\n{COMPLETE}"));
     call["transcript_path"] = json!(transcript);
     prompt(&hook(&sandbox, "stop", &call));
+    assert_eq!(sandbox.read(".git/ralph/add-login/learnings.md"), "[2@1] found\n");
     assert_eq!(sandbox.status()["stories_done"], 2);
     let attempt = sandbox.attempts().pop().unwrap();
     assert_eq!(

@@ -67,6 +67,31 @@ fn change_of_tests_that_a_reviewer_accepts_is_held_from_then_on() {
 }
 
 #[test]
+fn reviewer_decides_each_time_about_what_an_earlier_story_changed_without_it() {
+    let sandbox = project(3);
+    sandbox.start();
+    let weakens = sandbox.completing("echo true >tests/value.sh");
+    sandbox.step("next", &weakens).exits(0);
+    sandbox.configure("ralph.heldBy", "review");
+    review_by(&sandbox, "accept");
+    for number in 5..7 {
+        sandbox
+            .step(
+                "next",
+                &sandbox.completing(&format!("echo 'echo {number}' >app.sh")),
+            )
+            .exits(0)
+            .says("with these tests as you last stood for them, and the reviewer decides: tests/value.sh");
+        assert_eq!(
+            rests_on(&sandbox),
+            r#"["promise","gates","tests-reviewed","review"]"#
+        );
+        let prompt = sandbox.noted("review");
+        assert!(prompt.starts_with("# Changed tests\n"), "{prompt}");
+    }
+}
+
+#[test]
 fn change_of_tests_that_a_reviewer_rejects_fails_the_attempt() {
     let sandbox = project_reviewed_by(1, "echo 'The test is empty.'; reject");
     sandbox.step("next", &sandbox.completing(WEAKENS)).exits(3);
