@@ -336,6 +336,10 @@ impl<C: Command> Abreast<'_, C> {
         {
             for made in repeated {
                 self.note_repeated(open, made).await?;
+                // The side has repeated a crash of the agent as often as it may be.
+                if made.attempt.verdict == Verdict::Interrupted {
+                    self.broken.insert(made.attempt.story.clone());
+                }
             }
             settled = Settled::Free;
             let is_promised = made.attempt.verdict == Verdict::Complete;
@@ -389,7 +393,7 @@ impl<C: Command> Abreast<'_, C> {
                         matches!(taken, Taken::Needless),
                         matches!(taken, Taken::Broken(_)),
                     );
-                    if let Err(error) = self.note_taken(open, &made.attempt.story, taken).await {
+                    if let Err(error) = self.note_taken(open, made, taken).await {
                         self.stop_with(End::Failed(error));
                         return Ok(is_promised && !was_taken_in(open, made)?);
                     }
@@ -426,7 +430,8 @@ impl<C: Command> Abreast<'_, C> {
     }
 
     /// Decides what follows from the end of an attempt.
-    async fn note_taken(&mut self, open: &mut Loop<'_>, story: &str, taken: Taken) -> Result<(), Error> {
+    async fn note_taken(&mut self, open: &mut Loop<'_>, made: &Made, taken: Taken) -> Result<(), Error> {
+        let story = &made.attempt.story;
         let was_broken = self.broken.remove(story);
         let stopped = match taken {
             Taken::Needless
@@ -442,7 +447,7 @@ impl<C: Command> Abreast<'_, C> {
                 open.tell(format!(
                     "{refusal}; the attempt does not count, and is made again"
                 ));
-                self.broken.insert(story.to_owned());
+                self.broken.insert(story.clone());
                 None
             }
         };

@@ -90,7 +90,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         // What it said is in the line about the attempt.
         What::Waiting { seconds, until, .. } => {
             let when = waiting_time(*seconds, &until.to_zoned(TimeZone::system()));
-            format!("an agent's service cannot answer now; trying again {when}")
+            format!("cannot work now; trying again {when}")
         }
         What::StoryProgress { done, total, skipped } => far(*done, *total, skipped),
         What::MaxRetriesExceeded {

@@ -1,5 +1,5 @@
-//! Waits for an agent's service that cannot answer now: until the time that it named, else with a growing delay. Such
-//! attempts do not count. No wait is longer than `ralph.maxWait` in a row, or goes past `ralph.maxDuration`.
+//! Waits for an agent's service that cannot answer now: until the time that it named, else with a growing delay; and so for an
+//! agent that crashes more than once. Such attempts do not count. No wait is longer than `ralph.maxWait` in a row, or goes past `ralph.maxDuration`.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,8 @@ use crate::settings::{MAX_DURATION, Settings, to_std};
 const FIRST: Duration = Duration::from_secs(10);
 /// The longest delay of that series.
 const LONGEST: Duration = Duration::from_secs(300);
+/// The most repeats of an attempt that crashes end: each may cost as much as a whole attempt.
+pub(crate) const MOST_CRASHES: u32 = 5;
 /// Number of seconds beyond which a duration no longer matters.
 const FOREVER: u64 = 10 * 365 * 86_400;
 /// Time between two updates of the countdown.
@@ -28,6 +30,17 @@ pub(crate) struct Unavailable {
     pub retry_after: Option<u64>,
     /// Time that the agent spent waiting for it, or at most that long.
     pub waited: Duration,
+}
+
+impl Unavailable {
+    /// Returns the report about an agent that crashed.
+    pub fn crashed(reason: String) -> Self {
+        Self {
+            reason,
+            retry_after: None,
+            waited: Duration::ZERO,
+        }
+    }
 }
 
 /// Why a service gave no answer, although it still may.

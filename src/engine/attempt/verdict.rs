@@ -57,6 +57,8 @@ pub(crate) enum Unjudged {
     Limited(String),
     /// `git ralph stop` ended the attempt between two rounds, or the wait for a service.
     Asked,
+    /// The agent's program crashed.
+    Crashed,
 }
 
 impl Judgement {
@@ -154,12 +156,12 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
             return Judgement::new(Verdict::NotStarted, why);
         }
         Ending::Killed(signal) => {
-            let verdict = if report.ended {
-                Verdict::AgentError
+            let why = format!("the agent was ended by signal {signal}");
+            return if report.ended {
+                Judgement::new(Verdict::AgentError, why)
             } else {
-                Verdict::Interrupted
+                Judgement::unjudged(Unjudged::Crashed, why)
             };
-            return Judgement::new(verdict, format!("the agent was ended by signal {signal}"));
         }
         Ending::RunnerKilled(signal) => {
             return Judgement::new(
@@ -201,7 +203,7 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
     }
     if !report.ended {
         let why = format!("the agent's output ends in the middle{exit}{last_line}");
-        return Judgement::new(Verdict::Interrupted, why);
+        return Judgement::unjudged(Unjudged::Crashed, why);
     }
     match &report.heard {
         Heard::Promise(Promise::Complete) => Judgement::complete(),

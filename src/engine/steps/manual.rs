@@ -86,7 +86,7 @@ pub(crate) async fn conclude_by_hand(
     match Box::pin(conclude(open, outcome, begun)).await? {
         Concluded::End(end) => Ok(end),
         // No agent has run whose service could be limited.
-        Concluded::Broken(refusal) => Err(refusal.into()),
+        Concluded::Broken { refusal, .. } => Err(refusal.into()),
         Concluded::Unavailable(unavailable) => Ok(StepEnd::Limited(unavailable.reason)),
     }
 }

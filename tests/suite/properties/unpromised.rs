@@ -21,7 +21,7 @@ fn user_is_told_once_which_line_is_missing() {
         sandbox.agent(r"printf 'one\ntwo\nthree\n\nfour\nfive \033[31mred\033[0m\033]0;t\007\nsix\b\n'"),
     );
     let words = "a line with <promise>COMPLETE</promise> alone is missing";
-    let ends = "message:\n    two\n    three\n    four\n    five red\n    six^H\n";
+    let ends = "message:\n     two\n     three\n     four\n     five red\n     six^H\n";
     let run = ["-q", "run", CHANGE, "--max-retries", "1", "--json", "--", &agent];
     let output = sandbox.ralph(&run).exits(4);
     let told = |event: &serde_json::Value| event["message"].to_string().contains(words);

@@ -150,16 +150,39 @@ fn one_crash_of_an_agent_is_repeated_without_counting() {
     assert_eq!(verdicts, ["interrupted", "complete"]);
     assert!(!sandbox.top.join("half").exists());
     let agent = sandbox.agent(crash);
+    sandbox.configure("ralph.maxWait", "0");
     sandbox
         .step("next", &agent)
         .exits(1)
-        .says("could not work on story 2");
+        .says("could not work on story 2")
+        .says("hint: fix the cause, then run the same command again");
     assert_eq!(sandbox.attempts().len(), 4);
     assert_eq!(sandbox.status()["current"]["retries"], 0);
     // After a second crash it is the other agent's turn.
     sandbox.configure("ralph.fallbackAgent", &sandbox.completing("echo x >x"));
     sandbox.step("next", &agent).exits(0);
     assert_eq!(sandbox.attempts().len(), 7);
+}
+
+#[test]
+fn agent_that_crashes_twice_is_waited_for() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let agent = sandbox.agent("echo '{\"type\":\"system\",\"subtype\":\"init\"}'; exit 3");
+    let running = sandbox.direct(&["run", CHANGE, "--", &agent]).start();
+    let events = sandbox.top.join(format!(".git/ralph/{CHANGE}/events.jsonl"));
+    wait_until("it waits", || {
+        std::fs::read_to_string(&events).is_ok_and(|text| text.contains("\"waiting\""))
+    });
+    running.signal(Signal::SIGINT);
+    running
+        .end()
+        .exits(130)
+        .says("the agent could not work on story 1: interrupted (the agent's output ends in the middle (exit code 3))")
+        .says("trying again in ");
+    assert_eq!(sandbox.attempts().len(), 2);
+    assert_eq!(sandbox.status()["current"]["retries"], 0);
+    sandbox.is_at_checkpoint();
 }
 
 #[test]

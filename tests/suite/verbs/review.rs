@@ -108,7 +108,7 @@ if [ "$n" = 1 ]; then {limit}; {limited}; else {accepts}; fi"#
         "{}",
         output.stdout
     );
-    output.says("an agent's service cannot answer now; trying again in ");
+    output.says("cannot work now; trying again in ");
     assert_eq!(sandbox.noted("count"), "2\n");
     assert_eq!(sandbox.ralph(&["log", "--json"]).stdout, log);
     let status = sandbox.status();

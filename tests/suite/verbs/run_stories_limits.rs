@@ -108,6 +108,7 @@ fn attempt_that_a_service_ended_is_known_with_its_work_and_its_output() {
 #[test]
 fn crash_of_an_agent_is_repeated_once() {
     let sandbox = Sandbox::with_free_stories(2);
+    sandbox.configure("ralph.maxWait", "0");
     let agent = sandbox.agent(
         "cat >/dev/null; test $RALPH_STORY = 2 && { echo x >work2; echo '<promise>COMPLETE</promise>'; exit; }\n\
          echo x >>\"$notes/began1\"; echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"x\",\"model\":\"m\"}'; \

@@ -70,7 +70,11 @@ pub(crate) enum Concluded {
     Unavailable(Unavailable),
     /// An error of git-ralph's own or a crash of the agent ended the attempt; the same is true of it otherwise. The refusal
     /// is for a second one in a row.
-    Broken(AttemptRefusal),
+    Broken {
+        refusal: AttemptRefusal,
+        /// True if it was a crash of the agent.
+        crashed: bool,
+    },
 }
 
 /// Concludes an attempt after which the repository was put right: makes a checkpoint, or goes back to the last one.
@@ -309,6 +313,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
         unjudged,
         ..
     } = judgement;
+    let crashed = unjudged == Some(Unjudged::Crashed);
     let log = numbers::log_of(open, &current.id, current.attempt);
     match unjudged {
         Some(Unjudged::Limited(limit)) => return Ok(Concluded::End(StepEnd::Limited(limit))),
@@ -325,7 +330,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
                 ),
             });
         }
-        None => {}
+        Some(Unjudged::Crashed) | None => {}
     }
     if let Some(unavailable) = unavailable {
         return Ok(Concluded::Unavailable(unavailable));
@@ -340,7 +345,10 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
     match (verdict, signal) {
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::interrupted(signal))),
         // Where there is advice, the user is needed.
-        (Verdict::Interrupted, _) if advice.is_none() => Ok(Concluded::Broken(unable(None))),
+        (Verdict::Interrupted, _) if advice.is_none() => {
+            let refusal = unable(None);
+            Ok(Concluded::Broken { refusal, crashed })
+        }
         (Verdict::Auth | Verdict::NotStarted | Verdict::Interrupted, _) => refuse(unable(advice)),
         (Verdict::Conflict, _) => {
             let retries_left = open.state.phase() != Phase::Exhausted;

@@ -31,7 +31,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::manual_edits::commit_manual_edits;
 use super::skip::{SkipWatch, take_skips};
-use crate::engine::attempt::backoff::{self, Backoff, Unanswered};
+use crate::engine::attempt::backoff::{self, Backoff, Unanswered, Unavailable};
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::attempt::{gates, held, prompt_text, review, unpromised};
@@ -63,7 +63,7 @@ pub(crate) use unreviewed::refuse_other;
 pub use unreviewed::{judged_first, waits_for_review};
 
 /// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the
-/// agent's service did not answer are repeated.
+/// agent's service did not answer, or its crash ended, are repeated.
 ///
 /// # Errors
 /// If the loop's state does not allow it (exit 3, 4 or 5), the user is needed (exit 7), the agent cannot work at all,
@@ -88,7 +88,7 @@ pub async fn judge_waiting(open: &mut Loop<'_>, options: &AttemptOptions) -> Res
     let end = match Box::pin(conclude(open, outcome, begun)).await {
         Ok(Concluded::End(end)) => Ok(end),
         Ok(Concluded::Unavailable(unavailable)) => Ok(StepEnd::Limited(unavailable.reason)),
-        Ok(Concluded::Broken(refusal)) => Err(refusal.into()),
+        Ok(Concluded::Broken { refusal, .. }) => Err(refusal.into()),
         Err(error) => Err(error),
     };
     note_stopped(open, stopped_by(&end));
@@ -167,25 +167,31 @@ async fn attempt_until_answered(
 ) -> Result<StepEnd, Error> {
     let mut backoff = Backoff::default();
     let mut which = Which::Usual;
-    let mut was_broken = false;
+    let mut crashes = 0;
     loop {
         let has_fallback = which == Which::Usual && options.settings.fallback_agent.is_some();
-        let concluded = match Box::pin(attempt_once(open, step, options, which)).await {
-            Ok(Concluded::Broken(refusal)) if was_broken => Err(refusal.into()),
-            concluded => concluded,
-        };
-        let unavailable = match concluded {
+        let mut crash = None;
+        let unavailable = match Box::pin(attempt_once(open, step, options, which)).await {
             Ok(Concluded::End(end)) => return Ok(end),
-            // The run of its loop repeats it, and knows of the one before.
-            Ok(Concluded::Broken(_)) if open.state.here.is_side => {
-                return Ok(StepEnd::Failed { retries_left: true });
-            }
-            Ok(Concluded::Broken(refusal)) => {
-                open.tell(format!(
-                    "{refusal}; the attempt does not count, and is made again"
-                ));
-                was_broken = true;
-                continue;
+            Ok(Concluded::Broken { refusal, crashed }) => {
+                crashes += 1;
+                if crashes == 1 {
+                    open.tell(format!(
+                        "{refusal}; the attempt does not count, and is made again"
+                    ));
+                    continue;
+                }
+                if has_fallback {
+                    tell_fallback(open, &refusal.to_string());
+                    which = Which::Fallback;
+                    continue;
+                }
+                if !crashed || crashes > backoff::MOST_CRASHES {
+                    return Err(refusal.into());
+                }
+                let unavailable = Unavailable::crashed(refusal.to_string());
+                crash = Some(refusal);
+                unavailable
             }
             Ok(Concluded::Unavailable(unavailable)) if has_fallback => {
                 tell_fallback(open, &unavailable.reason);
@@ -204,7 +210,9 @@ async fn attempt_until_answered(
         which = Which::Usual;
         match backoff::wait_for_service(open, &mut backoff, &unavailable, &options.settings).await {
             Ok(()) => {}
-            Err(Unanswered::Limited(why)) => return Ok(StepEnd::Limited(why)),
+            Err(Unanswered::Limited(why)) => {
+                return crash.map_or(Ok(StepEnd::Limited(why)), |refusal| Err(refusal.into()));
+            }
             Err(Unanswered::Asked) => return Ok(StepEnd::Asked),
             Err(Unanswered::Interrupted(signal)) => return Ok(StepEnd::Interrupted(signal)),
         }

@@ -164,7 +164,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     let _watch = SkipWatch::begin(open, &id);
     Ok(match Box::pin(conclude(open, outcome, begun)).await? {
         Concluded::End(end) => Taken::End(end),
-        Concluded::Broken(refusal) => Taken::Broken(refusal),
+        Concluded::Broken { refusal, .. } => Taken::Broken(refusal),
         Concluded::Unavailable(_) if open.is_asked_to_stop() => Taken::End(StepEnd::Asked),
         Concluded::Unavailable(unavailable) => Taken::End(StepEnd::Limited(unavailable.reason)),
     })
