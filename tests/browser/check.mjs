@@ -39,7 +39,16 @@ for (const path of pages) {
       if (found.wide > 0) tell(`${found.wide} pixels wider than the window`);
       if (found.lost > 0) tell(`${found.lost} links that lead nowhere`);
       await page.screenshot({ path: join(pictures, `${where.replaceAll(' ', '-')}.png`), fullPage: true });
-      await page.evaluate(() => document.querySelectorAll('details').forEach((one) => { one.open = true; }));
+      const opened = await page.evaluate(() => {
+        document.querySelectorAll('details').forEach((one) => { one.open = true; });
+        const tables = [...document.querySelectorAll('table')];
+        return {
+          wide: document.documentElement.scrollWidth - window.innerWidth,
+          tables: tables.filter((table) => table.getBoundingClientRect().right > window.innerWidth).length,
+        };
+      });
+      if (opened.wide > 0) tell(`${opened.wide} pixels wider than the window with all details open`);
+      if (opened.tables > 0) tell(`${opened.tables} tables wider than the window`);
       // The page allows no script; axe-core comes in by the debugger.
       await page.evaluate(axe);
       const { violations } = await page.evaluate(() => axe.run(document));

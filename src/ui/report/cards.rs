@@ -208,7 +208,7 @@ pub(super) fn gate_rows<'g>(gates: impl Iterator<Item = (&'g Gate, bool)>, room:
             (true, true) => "complete",
         };
         Some(json!({
-            "command": in_line(&last.command, LINE),
+            "command": short(&last.command, LINE),
             "held": last.held,
             "kind": kind,
             "words": words_of(last, runs),
@@ -239,8 +239,5 @@ fn words_of(last: &Gate, runs: &[&Gate]) -> String {
         ),
     };
     let why = last.reason.as_deref();
-    why.map_or_else(
-        || words.clone(),
-        |why| format!("{words} ({})", in_line(why, LINE)),
-    )
+    why.map_or_else(|| words.clone(), |why| format!("{words} ({})", short(why, LINE)))
 }

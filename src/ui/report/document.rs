@@ -77,7 +77,7 @@ impl<'r> Document<'r> {
         let events = &report.events[earlier..];
         let edits = events.iter().filter_map(|event| {
             let mut difference = difference_of(event.diff.as_deref(), event.patch.as_ref(), room)?;
-            difference["title"] = json!(format!("{}, {}", in_line(&event.text, LINE), moment(event.t)));
+            difference["title"] = json!(format!("{}, {}", short(&event.text, LINE), moment(event.t)));
             let oid = event.checkpoint.as_ref();
             difference["command"] = json!(oid.map(|oid| format!("git show {}", oid.short())));
             Some(difference)
@@ -88,7 +88,7 @@ impl<'r> Document<'r> {
                 "t": moment(event.t),
                 "kind": event.kind.words(),
                 "took": event.duration.and_then(some_time),
-                "text": in_line(&event.text, LINE),
+                "text": short(&event.text, LINE),
             })
         });
         let files = report.files.iter().take(room.files).map(|file| {
@@ -103,7 +103,7 @@ impl<'r> Document<'r> {
         let mut document = Self {
             name: plain(report.change.as_str()).into_owned(),
             typed: typed(&report.change),
-            outcome: in_line(&report.outcome.text, LINE),
+            outcome: short(&report.outcome.text, LINE),
             outcome_kind: kind_of(report),
             origin: Origin::of(report),
             compare_url: report.compare_url.as_deref(),

@@ -34,6 +34,20 @@ pub(super) fn inline(text: &str) -> String {
     if !has_id && !text.starts_with(' ') && text.char_indices().all(is_safe) {
         return text;
     }
+    code_span(&text)
+}
+
+/// Returns text of others in an item of a list, after words of our own. Each line after the first is a code span below it.
+pub(super) fn in_lines(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = inline(lines.next().unwrap_or_default());
+    lines.fold(first, |shown, line| {
+        let line = plain(line.trim_end()).replace(['\r', '\t'], " ");
+        format!("{shown}\\\n  {}", code_span(&line))
+    })
+}
+
+fn code_span(text: &str) -> String {
     let runs = text.split(|c| c != '`').map(str::len);
     let ticks = "`".repeat(runs.max().unwrap_or(0) + 1);
     // Readers take away one blank at each end.
@@ -82,7 +96,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn lines_of_an_item_stay_lines() {
+        assert_eq!(in_lines("one"), "one");
+        assert_eq!(
+            in_lines("one:\n\n  1. two\n===\n```\n"),
+            "one:\\\n  `   1. two `\\\n  `===`\\\n  ```` ``` ````"
+        );
+    }
+
     proptest! {
+        #[test]
+        fn foreign_lines_become_no_markup(text in r"(?s)(\PC|[`<>@#|*_\[\]()!~.:/\n\\-]|https://x\.y|\n1. ){0,40}") {
+            let all = format!("- of {}\n- and", in_lines(&text));
+            let (mut items, mut said) = (0, String::new());
+            for event in Parser::new_ext(&all, Options::all() - Options::ENABLE_SMART_PUNCTUATION) {
+                match event {
+                    Event::Start(Tag::Item) => items += 1,
+                    Event::HardBreak => said.push('\n'),
+                    Event::Text(words) | Event::Code(words) => said.push_str(&words),
+                    Event::Start(Tag::List(_) | Tag::Paragraph) | Event::End(_) => {}
+                    other => prop_assert!(false, "{other:?} in {all:?}"),
+                }
+            }
+            prop_assert_eq!(items, 2);
+            let lines = text.lines().filter(|line| !line.trim().is_empty());
+            prop_assert_eq!(said.lines().count(), lines.count().max(1));
+        }
+
         #[test]
         fn foreign_text_becomes_no_markup(text in r"(?s)(\PC|[`<>@#|*_\[\]()!~.:/\n\\-]|https://x\.y){0,40}") {
             let all = format!("- of {} and {}\n\n{}", inline(&text), inline(&text), fenced("diff", &text));

@@ -50,7 +50,7 @@ fn short(text: &str, most: usize) -> String {
     cut
 }
 
-/// Shortens a text to one line of `most` characters.
+/// Shortens a name to one line of `most` characters.
 fn in_line(text: &str, most: usize) -> String {
     short(&text.replace('\n', "^J"), most)
 }
@@ -204,7 +204,7 @@ fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
     let none = || "no limit".to_owned();
     let limit = |seconds: Option<f64>| seconds.map_or_else(none, time);
     let gates = settings.gates.iter().take(20);
-    let gates = gates.map(|gate| ("Gate", short(gate, 200).replace('\n', "^J")));
+    let gates = gates.map(|gate| ("Gate", short(gate, 200)));
     let gates: Vec<_> = match settings.gates.as_slice() {
         [] => vec![("Gates", "none".to_owned())],
         _ => gates.collect(),

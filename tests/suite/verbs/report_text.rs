@@ -59,3 +59,22 @@ fn report_contains_no_redacted_text() {
         assert!(form == "--junit" || text.contains("***"), "{text}");
     }
 }
+
+#[test]
+fn lines_of_a_command_and_of_a_notice_stay_lines() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.verify", "true &&\ntrue");
+    sandbox.start();
+    let agent = sandbox.agent("echo x >x; echo first words; echo '2. second words'");
+    sandbox.step("next", &agent).exits(3);
+    let page = sandbox.ralph(&["report", "-o", "-"]).exits(0).stdout;
+    assert!(
+        !page.contains("^J") && page.contains("true &amp;&amp;\ntrue"),
+        "{page}"
+    );
+    assert!(page.contains("first words\n     2. second words"), "{page}");
+    let markdown = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
+    assert!(!markdown.contains("^J"), "{markdown}");
+    assert!(markdown.contains("\\\n  `      2. second words `"), "{markdown}");
+    assert!(markdown.contains("Gate: `true &&`\\\n  `true`"), "{markdown}");
+}
