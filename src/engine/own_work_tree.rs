@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::work_tree_contents::{note_prepared, settle, tell_lacking};
 use super::work_tree_copies::copy_ignored;
 use super::work_tree_lock::{is_half_made, is_locked, making, note_made, owner, reason};
-use super::work_tree_place::{OwnTree, Place, configured, is_free, real};
+use super::work_tree_place::{OwnTree, Place, configured, is_free, real, why_unusable};
 use super::work_tree_removal::{Removal, TRASH, drop_empty_parent, remove_new, remove_unused};
 use super::work_tree_reuse::drop_settings;
 use super::work_tree_setup::{end_setup, set_up};
@@ -117,6 +117,14 @@ impl OwnTree<'_> {
         let top = self.directory().await?;
         if !is_free(&top)? {
             return Err(in_the_way(change, &top));
+        }
+        if let Some(why) = top.parent().and_then(why_unusable) {
+            let change = change.to_string();
+            return refuse(StartRefusal::NoPlaceForWorkTree {
+                change,
+                path: top,
+                why,
+            });
         }
         if let BeginsAt::Branch(branch) = begins_at {
             let trees = context.repo.work_trees().await?;

@@ -55,7 +55,11 @@ pub(in crate::engine) fn configured(main: &Path, settings: &Settings) -> PathBuf
 /// Returns why no work tree can be made where `ralph.worktreeDir` says; `main` is the main work tree.
 pub fn unusable_place(main: &Path, settings: &Settings) -> Option<String> {
     settings.worktree_dir.as_ref()?;
-    let dir = configured(main, settings);
+    why_unusable(&configured(main, settings))
+}
+
+/// Returns why nothing can be made in a directory, which need not exist.
+pub(super) fn why_unusable(dir: &Path) -> Option<String> {
     let above = dir.ancestors().find(|path| may_be_there(path))?;
     let why = match seen(above) {
         Some(found) if !found.is_dir() => "is no directory",

@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
+#[cfg(target_os = "linux")]
+use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, statfs};
 use nix::unistd::{AccessFlags, access};
 
 use super::error::{FileError, file_error};
@@ -79,7 +81,19 @@ pub fn may_be_written(dir: &Path) -> bool {
     !matches!(
         access(dir, AccessFlags::W_OK | AccessFlags::X_OK),
         Err(Errno::EACCES | Errno::EROFS)
-    )
+    ) && !is_of_kernel(dir)
+}
+
+/// Returns whether the kernel makes the files of a directory: nothing else can be made there, whatever its permissions are.
+#[cfg(target_os = "linux")]
+fn is_of_kernel(dir: &Path) -> bool {
+    let found = statfs(dir).map(|found| found.filesystem_type());
+    found.is_ok_and(|kind| matches!(kind, PROC_SUPER_MAGIC | SYSFS_MAGIC))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_kernel(_: &Path) -> bool {
+    false
 }
 
 /// Returns those of these items of which `is_one` says so; its first error is returned instead.

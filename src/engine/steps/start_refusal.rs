@@ -111,6 +111,13 @@ pub enum StartRefusal {
     #[error("cannot make the loop's work tree: {} exists and is not a work tree of '{change}'", path.display())]
     WorkTreeInTheWay { change: String, path: PathBuf }
         => "git ralph start {change} --worktree=<another directory>", change;
+    #[error("cannot make the loop's work tree {}: {why}", path.display())]
+    NoPlaceForWorkTree {
+        change: String,
+        path: PathBuf,
+        why: String,
+    }
+        => "git ralph start {change} --worktree=<another directory>, or: git config ralph.worktreeDir <directory>", change;
     /// The work tree that an earlier loop of the change has left.
     #[error("the work tree of the last loop of '{change}' has changes, or a branch: {}", path.display())]
     WorkTreeInUse { change: String, path: PathBuf }

@@ -44,6 +44,11 @@ pub(super) fn start() -> Vec<StartRefusal> {
         StartRefusal::ListOutside("../tasks.md".to_owned()),
         StartRefusal::NoCommitForWorkTree,
         StartRefusal::StashInWorkTree,
+        StartRefusal::NoPlaceForWorkTree {
+            change: change(),
+            path: path("/proc/x"),
+            why: "/proc cannot be written".to_owned(),
+        },
         StartRefusal::WorkTreeInTheWay {
             change: change(),
             path: path("/r.ralph/add-login"),

@@ -38,6 +38,8 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     ("ralph.worktreeCopy", "none", "no ignored file matches none"),
     ("ralph.worktreeDir", "README.md", "README.md is no directory"),
+    #[cfg(target_os = "linux")]
+    ("ralph.worktreeDir", "/proc/x", "/proc cannot be written"),
     (
         "ralph.worktreeDir",
         "README.md/trees",

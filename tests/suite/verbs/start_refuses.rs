@@ -281,3 +281,15 @@ fn restart_ends_no_loop_for_a_list_that_it_would_take_away_or_a_place_that_is_ta
     let args = ["start", CHANGE, "--restart", "--stories", "new.md"];
     sandbox.ralph(&args).exits(0);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn work_tree_in_a_place_of_the_kernel_is_refused_before_anything_begins() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .ralph(&["start", "--worktree=/proc/x"])
+        .exits(1)
+        .says("cannot make the loop's work tree /proc/x: /proc cannot be written")
+        .says("--worktree=<another directory>");
+    assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
+}
