@@ -6,7 +6,9 @@ use super::dry_run::{self, Planned};
 use super::job_page::summarise;
 use super::pick::change_to_run;
 use super::run_end::{RunEnd, Turn, retry_once};
-use super::setup::{Console, put_stories_in, step_settings, tell_fixed, tell_ignored, tell_strategy};
+use super::setup::{
+    Console, put_stories_in, step_settings, tell_adapter, tell_fixed, tell_ignored, tell_strategy,
+};
 use super::view;
 use crate::cli;
 use crate::cli::complete::{changes_and_loops, names_of, offer, offer_anywhere};
@@ -285,6 +287,7 @@ impl Command for Typed<'_> {
         let args = self.args;
         if already {
             tell_fixed(open);
+            tell_adapter(open, args.stories.adapter.as_deref());
             tell_strategy(open, args.strategy);
         }
         let mut settings = step_settings(open, &args.settings);

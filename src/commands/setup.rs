@@ -214,6 +214,14 @@ pub(super) fn tell_fixed(open: &Loop<'_>) {
     }
 }
 
+/// Reports that an active loop keeps its adapter.
+pub(super) fn tell_adapter(open: &Loop<'_>, typed: Option<&str>) {
+    let kept: &str = open.state.source().adapter.into();
+    if typed.is_some_and(|typed| typed != kept) {
+        open.tell("--adapter has no effect on an active loop: it keeps the story list that it began with");
+    }
+}
+
 /// Reports that an active loop keeps its strategy.
 pub(super) fn tell_strategy(open: &Loop<'_>, typed: Option<Strategy>) {
     let kept = open.state.common.strategy;

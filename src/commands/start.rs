@@ -2,7 +2,7 @@
 
 use super::dry_run;
 use super::pick::change_to_run;
-use super::setup::{Console, here, put_stories_in, tell_ignored, tell_strategy};
+use super::setup::{Console, here, put_stories_in, tell_adapter, tell_ignored, tell_strategy};
 use crate::cli;
 use crate::cli::complete::{changes, names_of, offer, offer_anywhere};
 use crate::engine::{Context, StartOptions, agent_of, resume, start};
@@ -100,6 +100,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         (started.open, started.already)
     };
     if already {
+        tell_adapter(&open, args.stories.adapter.as_deref());
         tell_strategy(&open, args.strategy);
         let message = "the loop is already active; nothing was changed".to_owned();
         console.say(&format!("{message}\n"));

@@ -99,6 +99,10 @@ fn a_live_loop_is_left_alone() {
     sandbox.step("next", &agent).exits(0);
     let (print, state) = (sandbox.print(), sandbox.state());
     let output = sandbox.start().says("the loop is already active");
+    sandbox
+        .ralph(&["start", CHANGE, "--adapter", "prd"])
+        .exits(0)
+        .says("--adapter has no effect on an active loop");
     assert!(output.stdout.contains("1 of 3"), "{}", output.stdout);
     assert_eq!(sandbox.print(), print);
     assert_eq!(sandbox.state(), state);
