@@ -179,19 +179,20 @@ async fn plain(
         .collect();
     loop {
         for (change, followed, exit) in loops.iter_mut().filter(|(_, _, exit)| exit.is_none()) {
-            let new = followed.poll();
+            let label = if changes.len() > 1 {
+                format!("{change}: ")
+            } else {
+                String::new()
+            };
+            let columns = screen.columns();
+            let new =
+                followed.poll(columns.map(|columns| columns.saturating_sub(label.chars().count()).max(20)));
             *exit = new.exit;
             if args.json {
                 screen.json(&new.json);
-            } else if changes.len() > 1 {
-                let lines = new.words.lines();
-                screen.answer(
-                    &lines
-                        .map(|line| format!("{change}: {line}\n"))
-                        .collect::<String>(),
-                );
             } else {
-                screen.answer(&new.words);
+                let lines = new.words.lines();
+                screen.answer(&lines.map(|line| format!("{label}{line}\n")).collect::<String>());
             }
         }
         let exits: Option<Vec<Exit>> = loops.iter().map(|(_, _, exit)| *exit).collect();

@@ -239,7 +239,7 @@ fn ended(attempt: &Attempt) -> String {
         let _ = write!(text, ": {first}");
         for line in others {
             text.push('\n');
-            text.push_str(format!("    {line}").trim_end());
+            text.push_str(format!("     {line}").trim_end());
         }
     }
     text

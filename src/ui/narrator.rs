@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal, Write};
 
 use super::agent_output::AgentOutput;
 use super::margin::{self, Margin};
-use super::shown::shown;
-use super::{Screen, amounts, github, hold, live::Live, narration, styles};
+use super::shown::{plain, shown};
+use super::{Screen, amounts, github, hold, live::Live, narration, styles, width};
 use crate::events::{Event, News, Observer, Stream, Watching, What};
 
 /// Watches a loop for a [`Screen`].
@@ -213,7 +213,9 @@ impl Tale {
         if self.live.is_wanted() {
             let mark = margin::mark();
             let mark = shown(&mark, styles(anstream::stderr().current_choice()));
-            let mut marked = self.margin.put(&safe, &mark).into_owned();
+            // A row that is full would leave it to the terminal where the next one begins.
+            let columns = width::real_columns(io::stderr()).map(|columns| columns - 1);
+            let mut marked = self.margin.put(&safe, &mark, columns).into_owned();
             if marked.ends_with(b"\n") {
                 // The mark of the next line ends them anyway.
                 marked.extend_from_slice(self.agent.settle());
@@ -228,7 +230,8 @@ impl Tale {
         let line = self.below_top(line);
         self.live.doing(&line, false);
         if self.live.is_wanted() {
-            self.say(&format!("{}{line}\n", margin::mark()));
+            let columns = width::columns(io::stderr()).min(width::real_columns(io::stderr()));
+            self.say(&margin::rows(&plain(&line), &margin::mark(), columns));
         } else {
             self.say(&format!("  {line}\n"));
         }

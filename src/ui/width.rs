@@ -23,8 +23,8 @@ pub fn real_columns(stream: impl AsFd) -> Option<usize> {
 }
 
 /// Breaks lines between words, each with the indent of its first line and two blanks more. Words that are too long,
-/// such as paths, stay whole, so that they can be copied; and so do lines with an indent of four: commands to type, and
-/// the words of others.
+/// such as paths, stay whole, so that they can be copied; and so do commands to type, with an indent of four. The words of
+/// others have a larger one: each row of theirs keeps it.
 pub fn wrap(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else {
         return text.to_owned();
@@ -32,8 +32,10 @@ pub fn wrap(text: &str, columns: Option<usize>) -> String {
     let mut lines = Vec::new();
     for line in text.split('\n') {
         let indent = line.len() - line.trim_start_matches(' ').len();
+        let is_command = COMMANDS.iter().any(|command| line[indent..].starts_with(command));
         lines.push(match indent {
-            4.. => line.to_owned(),
+            4 if is_command => line.to_owned(),
+            4.. => fill(line, indent + 2, columns, true),
             _ => hang(line, indent + 2, Some(columns)),
         });
     }
@@ -43,15 +45,24 @@ pub fn wrap(text: &str, columns: Option<usize>) -> String {
 /// Breaks one line between words; what follows is indented by `indent` columns. A command to type stays whole: broken in
 /// two, it would be two commands.
 pub fn hang(line: &str, indent: usize, columns: Option<usize>) -> String {
-    let Some(columns) = columns.filter(|columns| line.len() > *columns) else {
+    match columns {
+        Some(columns) => fill(line, indent, columns, false),
+        None => line.to_owned(),
+    }
+}
+
+fn fill(line: &str, indent: usize, columns: usize, breaks_words: bool) -> String {
+    if line.len() <= columns {
         return line.to_owned();
-    };
+    }
     let indent = " ".repeat(indent.min(columns / 2));
     let options = Options::new(columns)
         .subsequent_indent(&indent)
-        .break_words(false)
+        .break_words(breaks_words)
         .word_splitter(WordSplitter::NoHyphenation);
-    textwrap::fill(&bound(line), options).replace(BOUND, " ")
+    // A blank at which no line is broken would let others choose where the terminal breaks it.
+    let line = line.replace(|blank: char| blank.is_whitespace() && blank != '\t', " ");
+    textwrap::fill(&bound(&line), options).replace(BOUND, " ")
 }
 
 /// Stands for a blank at which a line is not broken: a character that means nothing.
@@ -72,6 +83,7 @@ const COMMANDS: &[&str] = &[
     "mv ",
     "rm ",
     "chmod ",
+    "export ",
 ];
 
 /// Binds the words of each command in a line together. A command ends where a bracket, a double quote around it, or a
@@ -160,6 +172,11 @@ mod tests {
             "  failed after 3s: one two\n    three four five six\n  back\n"
         );
         assert_eq!(wrap(text, None), text);
+        let others = "     one\u{a0}two three fourfivesix\u{a0}";
+        assert_eq!(
+            wrap(others, Some(16)),
+            "     one two\n       three\n       fourfives\n       ix"
+        );
         let command = "    export PATH=~/.local/bin:$PATH";
         assert_eq!(wrap(command, Some(20)), command);
     }

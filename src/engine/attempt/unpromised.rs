@@ -62,7 +62,7 @@ pub(crate) fn tell_missing_line(open: &Loop<'_>, outcome: &Outcome) {
         && !open.has_told_missing_line.replace(true)
     {
         let lines = report.message.text.lines().filter(|line| !line.trim().is_empty());
-        let lines: Vec<String> = lines.map(|line| format!("\n    {line}")).collect();
+        let lines: Vec<String> = lines.map(|line| format!("\n     {line}")).collect();
         let last = lines[lines.len().saturating_sub(LAST_LINES)..].concat();
         let end = if last.is_empty() { ", which is empty" } else { ":" };
         open.tell(format!(

@@ -11,8 +11,10 @@ use crate::inspect::attempt_output::AttemptOutput;
 use crate::inspect::follow::{LoopFollower, News};
 use crate::names::typed;
 use crate::state::{AwaitingChoice, Phase, State};
+use crate::ui::margin;
 use crate::ui::narration;
 use crate::ui::shown::plain;
+use crate::ui::width::wrap;
 
 /// Time without a process after which the loop counts as stopped: a script may take one step after the other.
 const REST: Duration = Duration::from_secs(3);
@@ -33,6 +35,8 @@ pub struct PlainLoop {
     ended: Option<u8>,
     rests_since: Option<Instant>,
     is_first: bool,
+    /// The columns of the terminal, if there is one.
+    columns: Option<usize>,
 }
 
 /// The words since the last look.
@@ -58,11 +62,14 @@ impl PlainLoop {
             ended: None,
             rests_since: None,
             is_first: true,
+            columns: None,
         }
     }
 
-    /// Reads the loop's files. The first call returns the attempt that runs; if none runs, everything so far.
-    pub fn poll(&mut self) -> Told {
+    /// Reads the loop's files. The first call returns the attempt that runs; if none runs, everything so far. The lines fit
+    /// into these columns.
+    pub fn poll(&mut self, columns: Option<usize>) -> Told {
+        self.columns = columns;
         let mut news = self.follower.poll();
         let mut new = Told::default();
         let (mut asks, mut gate) = (None, None);
@@ -113,6 +120,7 @@ impl PlainLoop {
         if new.exit.is_some() {
             self.end_output(&mut new.words);
         }
+        new.words = wrap(&new.words, columns);
         new
     }
 
@@ -147,15 +155,15 @@ impl PlainLoop {
     fn output_into(&mut self, words: &mut String) {
         let Some(output) = &mut self.output else { return };
         while let Ok(Some(piece)) = output.read() {
-            put(&mut self.lines, &piece, words);
+            put(&mut self.lines, &piece, self.columns, words);
         }
     }
 
     fn end_output(&mut self, words: &mut String) {
         self.output_into(words);
         if let Some(mut output) = self.output.take() {
-            put(&mut self.lines, &output.rest(), words);
-            put(&mut self.lines, b"\n", words);
+            put(&mut self.lines, &output.rest(), self.columns, words);
+            put(&mut self.lines, b"\n", self.columns, words);
         }
     }
 
@@ -209,17 +217,15 @@ fn asked_by(asked: &AwaitingChoice) -> String {
     format!("{}\n", plain(&line))
 }
 
-/// Appends the lines that end in a piece.
-fn put(lines: &mut Lines, piece: &[u8], words: &mut String) {
+/// Appends the lines that end in a piece, with a mark before each row.
+fn put(lines: &mut Lines, piece: &[u8], columns: Option<usize>, words: &mut String) {
     for piece in piece.chunks(PIECE) {
         let before = lines.count();
         lines.push(piece);
         let ended = lines.ended(lines.count() - before);
         for line in ended {
             if !line.is_empty() {
-                words.push_str("  ");
-                words.push_str(line);
-                words.push('\n');
+                words.push_str(&margin::rows(line, "| ", columns));
             }
         }
     }

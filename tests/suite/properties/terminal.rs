@@ -83,6 +83,34 @@ fn last_line_stays_below_every_piece_of_output() {
 }
 
 #[test]
+fn long_line_of_an_agent_begins_no_row_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    let long = format!("{}  complete after 9s", "a".repeat(80));
+    let spaced = "b".repeat(78) + "\u{a0}\u{a0}complete\u{a0}after\u{a0}9s";
+    let failed = format!("failed '{}\n  {spaced}'", "c ".repeat(50));
+    let agent = sandbox.agent(&format!("echo '{long}'; echo '{spaced}'; {failed}"));
+    let next = sandbox.ralph_cmd(&["next", "--", &agent]);
+    let seen = next.on_terminal(80).run().exits(3).stdout;
+    let rows = visible(&seen);
+    let marked = format!("│ {}", "a".repeat(77));
+    assert!(
+        rows.contains(&marked) && rows.contains(&"│ aaa  complete after 9s".to_owned()),
+        "{seen}"
+    );
+    assert!(rows.iter().all(|row| row.chars().count() <= 80), "{rows:?}");
+    // In a pipe it stays whole.
+    sandbox.ralph(&["retry", "--", &agent]).exits(3).says(&long);
+    let watched = sandbox
+        .ralph_cmd(&["watch", "--plain"])
+        .on_terminal(80)
+        .run()
+        .stdout;
+    let rows = visible(&watched);
+    assert!(rows.iter().all(|row| row.chars().count() <= 80), "{rows:?}");
+}
+
+#[test]
 fn output_to_a_pipe_has_whole_lines_without_colours() {
     let (sandbox, agent) = talkative();
     let output = sandbox.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);

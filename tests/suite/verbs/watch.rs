@@ -37,7 +37,7 @@ fn watch_prints_plain_lines_and_ends_with_the_exit_code_of_the_run() {
         wait_for(&go.with_extension("there"));
         let watching = sandbox.direct(&["watch", "--plain"]).dir(&elsewhere);
         let watching = watching.on_terminal(80).start();
-        wait_until("the output", || watching.seen().contains("  99%\n"));
+        wait_until("the output", || watching.seen().contains("| 99%\n"));
         fs::write(&go, "").unwrap();
         running.end().exits(code);
         let seen = watching.end().exits(code).stdout;
@@ -127,9 +127,9 @@ fn watch_replays_earlier_events() {
     let words = [
         "started on ",
         "[1/3]",
-        "  hello from 1\n",
+        "| hello from 1\n",
         "[3/3]",
-        "  hello from 3\n",
+        "| hello from 3\n",
         "finished: ",
     ];
     let places: Vec<Option<usize>> = words.iter().map(|word| seen.find(word)).collect();
