@@ -82,7 +82,7 @@ pub struct Settings {
 /// Limits of this run.
 #[derive(Debug, Clone, Args)]
 pub struct Limits {
-    /// Start no more attempts when the loop is older than this, or none (ralph.maxDuration)
+    /// Start no more attempts when this time has passed since the loop was started, or none (ralph.maxDuration)
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub max_duration: Option<Limit>,
     /// Start at most N attempts (ralph.maxAttempts)

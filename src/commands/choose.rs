@@ -3,9 +3,10 @@
 use crate::cli;
 use crate::engine::question::{self, Answered, Over};
 use crate::engine::steps::finish_refusal::FinishRefusal;
+use crate::engine::stories::short_names;
 use crate::engine::{self, Finish, Loop};
 use crate::error::Error;
-use crate::events::log::{Log, range_of};
+use crate::events::log::{Log, LogEntry, range_of};
 use crate::exit::Exit;
 use crate::git::Git;
 use crate::inspect::changed_files::diff_of_commits;
@@ -139,7 +140,9 @@ fn difference(open: &Loop<'_>) -> Result<Vec<String>, Error> {
 fn kept_attempts(open: &Loop<'_>) -> Result<String, Error> {
     let attempts = open.attempts()?;
     let kept = attempts.iter().filter(|entry| entry.kept.is_some());
-    let names: Vec<String> = kept.map(|entry| entry.attempt.name()).collect();
+    let short = short_names(&open.state);
+    let name = |entry: &LogEntry| format!("{}@{}", short.of(&entry.attempt.story), entry.attempt.attempt);
+    let names: Vec<String> = kept.map(name).collect();
     Ok(match names.as_slice() {
         [] => String::new(),
         [only] => format!("the work of a failed attempt is kept: {only}\n"),
@@ -154,7 +157,7 @@ fn kept_attempts(open: &Loop<'_>) -> Result<String, Error> {
 /// Returns the attempts of the loop, as `git ralph log` shows them.
 fn log_of(open: &Loop<'_>, screen: Screen) -> Result<String, Error> {
     let log = Log::read(open.change().clone(), &open.file("events.jsonl"))?;
-    Ok(ui::log::table(&log, screen.columns()))
+    Ok(ui::log::table(&log, &short_names(&open.state), screen.columns()))
 }
 
 /// Returns the way in which a choice closes the loop, if it does.

@@ -81,7 +81,8 @@ pub(super) async fn of_loop(
     };
     let events = Store::new(&context.repo.common_dir, change).file("events.jsonl");
     let cost = Tally::read(&events).map_or(0.0, |tally| tally.cost);
-    let limited = raised_by(&state, cost, &settings);
+    let limited = raised_by(&state, cost, &settings)
+        .map(|option| format!("git ralph run {} {option}", crate::names::typed(change)));
     let story = story_to_do(&state, &listing)?;
     let unreviewed = judged_first(&state, &story.id, &settings)?.map(str::to_owned);
     let given = agent;

@@ -8,6 +8,7 @@ use super::story_word::story_and_attempt;
 use crate::cli::complete::{loops_and_attempts, offer_titled};
 use crate::engine::look;
 use crate::engine::open_refusal::OpenRefusal;
+use crate::engine::stories::short_names;
 use crate::error::Error;
 use crate::events::log::{History, Log};
 use crate::events::{Attempt, AttemptStarted};
@@ -92,7 +93,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if is_empty && running.is_none() {
         console.say("no attempt is recorded\n");
     } else if !is_empty {
-        let text = ui::log::table(&log, console.columns());
+        let text = ui::log::table(&log, &short_names(&state), console.columns());
         if running.is_none() {
             pager::show(console.screen, &context.repo.top, &text).await;
             return Ok(Exit::Done);

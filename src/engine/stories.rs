@@ -13,7 +13,7 @@ use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::git::{Git, Head, Repo, discover};
-use crate::names::{Change, Oid, typed};
+use crate::names::{Change, Oid, ShortNames, typed};
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, Ending, Listed, Phase, Progress, State, Store};
 use crate::stories::{
@@ -82,6 +82,13 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
         Upcoming::Blocked(_) | Upcoming::Nothing => None,
     };
     Listed { done, total, next }
+}
+
+/// Returns the shortest words that name the stories of an active loop; none if its list cannot be read. Nothing is run for it.
+pub fn short_names(state: &State) -> ShortNames {
+    let listing = state.source().list_in_file(state.work_tree());
+    let listing = listing.ok().filter(|_| state.is_live());
+    listing.map(|listing| listing.short_names()).unwrap_or_default()
 }
 
 /// Reads the stories of a loop. If nothing marks them in their source, those with a checkpoint are done; so are those

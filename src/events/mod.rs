@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::names::Oid;
+use crate::names::{Oid, ShortNames};
 use crate::paths::first_few;
 use crate::state::Undone;
 
@@ -415,6 +415,8 @@ pub enum News<'a> {
     Begins(&'a str),
     /// The running process is asked to end, because git-ralph was asked to stop.
     Stopping,
+    /// The shortest words that name the stories of the list, from here on.
+    Names(&'a ShortNames),
     /// Another second of an attempt has passed.
     Tick,
     /// A process that attempts a story beside others has printed this line about itself.

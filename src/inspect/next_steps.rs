@@ -112,7 +112,7 @@ impl Status {
             Phase::Ready if self.problem.is_some() => {
                 let list = does(&format!("stories {change}"), "to see the list");
                 let skipped = self.skipped.first().map(|id| {
-                    let again = format!("skip --undo {change} {}", typed(id));
+                    let again = format!("skip --undo {change} {}", typed(self.names.of(id)));
                     [
                         does(&again, "to take up a skipped story again"),
                         does(&format!("finish {change}"), "to close the loop"),
@@ -234,7 +234,7 @@ impl Status {
             _ => "run",
         };
         let force = self.is_given().then_some("--force");
-        let options = [force, self.raised_by].into_iter().flatten();
+        let options = [force, self.raised_by.as_deref()].into_iter().flatten();
         options.fold(format!("{verb} {}", typed(&self.change)), |line, option| {
             format!("{line} {option}")
         })
@@ -246,7 +246,7 @@ impl Status {
         let is_failed = matches!(self.phase, Phase::Failed | Phase::Exhausted);
         let is_over = current.reason.is_some() || is_failed;
         let attempt = current.attempt.filter(|_| is_over)?;
-        let attempt = typed(format!("{}@{attempt}", current.id));
+        let attempt = typed(format!("{}@{attempt}", self.names.of(&current.id)));
         let (verb, purpose) = if self.left_nothing {
             ("log", "to see what the agent printed")
         } else {

@@ -9,14 +9,14 @@ use super::beside::Beside;
 use super::ending::how_closed;
 use super::session::SessionStatus;
 use crate::engine::list_growth::has_new_story;
-use crate::engine::stories::{Upcoming, listing_of, progress_of, upcoming};
+use crate::engine::stories::{Upcoming, listing_of, progress_of, short_names, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, raised_by};
 use crate::error::Error;
 use crate::events::log::attempts;
 use crate::events::tally::Tally;
 use crate::git::Repo;
-use crate::names::{Change, Oid, typed};
+use crate::names::{Change, Oid, ShortNames, typed};
 use crate::settings::Strategy;
 use crate::state::{Intent, Phase, State, Store, noted};
 use crate::stories::Listing;
@@ -46,6 +46,9 @@ pub struct Status {
     pub worktree: Option<String>,
     /// The latest checkpoint.
     pub checkpoint: Oid,
+    /// The words that name the stories in commands.
+    #[serde(skip)]
+    pub names: ShortNames,
     /// Number of all stories; null if the list cannot be read.
     pub stories_total: Option<usize>,
     /// Number of complete stories; null if the list cannot be read.
@@ -104,7 +107,7 @@ pub struct Status {
     pub stopped: Option<String>,
     /// The option of `git ralph run` without which the loop makes no further attempt; `None` if no limit holds.
     #[serde(skip)]
-    pub raised_by: Option<&'static str>,
+    pub raised_by: Option<String>,
     /// The remote that the loop was last on: what continues it there, too, comes first. Known to `git ralph status` alone.
     #[serde(skip)]
     pub shared_on: Option<String>,
@@ -353,6 +356,7 @@ impl Status {
             checkpoint: state.checkpoint().clone(),
             stories_total: counts.map(|(_, total)| total),
             stories_done: counts.map(|(done, _)| done),
+            names: listing.map_or_else(|| short_names(state), Listing::short_names),
             open: listed
                 .filter(|story| !story.done)
                 .map(|story| story.id.clone())

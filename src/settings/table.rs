@@ -170,7 +170,7 @@ settings! {
         "ralph.maxAttempts" => max_attempts: Option<u32> = None, by most;
             "none", "how many attempts one git ralph run may start";
         "ralph.maxDuration" => max_duration: Option<SignedDuration> = None, is Time;
-            "none", "age of the loop after which git-ralph starts no more attempts (exit code 6)";
+            "none", "time since the start of the loop after which git-ralph starts no more attempts (exit code 6)";
         "ralph.maxCost" => max_cost: Option<f64> = None;
             "none", "how many US dollars the agents of the loop may report in total";
         "ralph.maxWait" => max_wait: Option<SignedDuration> = Some(SignedDuration::from_hours(6)), by wait, is Time;

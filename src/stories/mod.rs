@@ -28,7 +28,11 @@ mod source;
 mod whole;
 mod yaml;
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize, Serializer};
+
+use crate::names::{ShortNames, only_repeats};
 
 pub use self::command::{Commands, News};
 pub use self::contains::Additions;
@@ -113,6 +117,21 @@ impl Listing {
     /// Returns the story with this id.
     pub fn find(&self, id: &str) -> Option<&Story> {
         self.stories.iter().find(|story| story.id == id)
+    }
+
+    /// Returns the shortest words that name stories on a command line, by their ids: the position of a story whose id only repeats
+    /// its title. Of all others it is the id.
+    pub fn short_names(&self) -> ShortNames {
+        let ids: HashSet<&str> = self.stories.iter().map(|story| story.id.as_str()).collect();
+        let named = self
+            .stories
+            .iter()
+            .zip(1_usize..)
+            .map(|(story, at)| (story, at.to_string()));
+        let short = named.filter(|(story, at)| {
+            only_repeats(&story.title, &story.id) && at.len() < story.id.len() && !ids.contains(at.as_str())
+        });
+        ShortNames::new(short.map(|(story, at)| (story.id.clone(), at)))
     }
 
     /// Returns the stories that are not done, and have to be.

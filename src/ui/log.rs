@@ -7,11 +7,11 @@ use super::style::{bold, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry, MessageEntry};
 use crate::events::{Basis, RoundEntry, said};
-use crate::names::{OUTPUT, counted, dollars, heading, typed};
+use crate::names::{OUTPUT, ShortNames, counted, dollars, heading, typed};
 use crate::state::Verdict;
 
 /// Formats `git ralph log` for a terminal with so many columns.
-pub fn table(log: &Log, columns: Option<usize>) -> String {
+pub fn table(log: &Log, names: &ShortNames, columns: Option<usize>) -> String {
     let mut text = String::new();
     let mut shown = None;
     for entry in &log.attempts {
@@ -31,7 +31,7 @@ pub fn table(log: &Log, columns: Option<usize>) -> String {
             attempt.attempt,
             time(entry.seconds()),
             attempt.whole_cost().map(dollars).unwrap_or_default(),
-            kept(log, entry),
+            kept(log, names, entry),
         );
         let _ = writeln!(text, "{}", row.trim_end());
         text.extend(
@@ -147,12 +147,13 @@ pub(super) fn headed(id: &str, title: &str) -> String {
 }
 
 /// Returns the place where the work of an attempt is kept.
-fn kept(log: &Log, entry: &LogEntry) -> String {
+fn kept(log: &Log, names: &ShortNames, entry: &LogEntry) -> String {
     match (&entry.checkpoint, &entry.kept) {
         (Some(oid), _) => format!("checkpoint {}", oid.short()),
         (None, Some(_)) if entry.attempt.files == Some(0) => "git sees no change".to_owned(),
         (None, Some(_)) => {
-            let attempt = typed(entry.attempt.name());
+            let story = names.of(&entry.attempt.story);
+            let attempt = typed(format!("{story}@{}", entry.attempt.attempt));
             format!("git ralph diff {} {attempt}", typed(&log.change))
         }
         (None, None) => String::new(),

@@ -8,6 +8,7 @@ use super::margin::{self, Margin};
 use super::shown::{plain, shown};
 use super::{Screen, amounts, github, hold, live::Live, narration, styles, width};
 use crate::events::{Event, News, Observer, Stream, Watching, What};
+use crate::names::ShortNames;
 
 /// Watches a loop for a [`Screen`].
 #[derive(Debug)]
@@ -43,6 +44,7 @@ impl Observer for Narrator {
             News::Doing(what) => tale.doing(what),
             News::Begins(heading) => tale.begins(heading),
             News::Stopping => tale.say("  stopping it; press Ctrl-C again to kill it\n"),
+            News::Names(names) => tale.names = names.clone(),
             News::Tick => tale.tick(),
             News::Relayed(line) => tale.relayed(line),
             News::Beside(stories) => tale.live.beside(stories),
@@ -63,6 +65,8 @@ struct Tale {
     pause: Option<github::Pause>,
     /// Sets the agent's lines off from ours.
     margin: Margin,
+    /// The words that name the stories in commands.
+    names: ShortNames,
     /// The top directory of the work tree, with a slash at its end; empty when it is unknown.
     top: String,
     /// The reason why the last attempt failed.
@@ -83,6 +87,7 @@ impl Tale {
             agent: AgentOutput::new(io::stderr().is_terminal()),
             pause: None,
             margin: Margin::default(),
+            names: ShortNames::default(),
             top: String::new(),
             reason: None,
             gate_failed: false,
@@ -186,7 +191,10 @@ impl Tale {
         if let Some(text) = text.or_else(|| narration::of(&event.change, &event.what)) {
             match &heading {
                 Some(heading) if self.folds => self.command(&github::group(heading)),
-                _ => self.say(&text),
+                _ => {
+                    let text = self.names.shorten(&text);
+                    self.say(&text);
+                }
             }
         }
         if let Some(heading) = heading {

@@ -176,7 +176,7 @@ fn running(status: &Status) -> String {
     let now = Timestamp::now();
     let ago = |since: Timestamp| time(now.duration_since(since).as_secs_f64().max(0.0));
     let process = process(running.pid);
-    let attempt = typed(format!("{}@{}", running.story, running.attempt));
+    let attempt = typed(format!("{}@{}", status.names.of(&running.story), running.attempt));
     let round = match running.rounds {
         1 => String::new(),
         rounds => format!(", round {rounds},"),

@@ -161,10 +161,10 @@ fn cost_limit_sums_the_costs_that_agents_report() {
         .step("next", &telling)
         .exits(6)
         .says("stopped at a limit: $0.02 of $0.01 spent (ralph.maxCost)\n")
-        .says("(use \"git ralph run add-login --max-cost <dollars>\" to continue with a higher limit)");
+        .says("(use \"git ralph run add-login --max-cost 0.03\" to continue with a higher limit)");
     // Without a limit in the configuration, the same command continues.
     let run = sandbox.ralph(&["run", "--", &telling]).exits(6);
-    let higher = "  (use \"git ralph run add-login --max-cost <dollars>\" to continue with a higher limit)\n";
+    let higher = "  (use \"git ralph run add-login --max-cost 0.03\" to continue with a higher limit)\n";
     assert!(run.stderr.contains(higher), "{}", run.stderr);
     let status = sandbox.ralph(&["status"]).exits(0).stdout;
     assert!(

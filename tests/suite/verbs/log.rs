@@ -259,3 +259,37 @@ fn attempt_that_changed_nothing_is_shown_by_its_log() {
     sandbox.step("retry", &sandbox.agent("echo x >x")).exits(3);
     assert!(hinted("git ralph diff add-login 1@2"));
 }
+
+#[test]
+fn hints_name_a_story_of_a_plain_list_by_its_position() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "TODO.md",
+        "- [ ] Add a form for the login\n- [ ] Check the password\n- [ ] login\n",
+    );
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "list"]);
+    let agent = sandbox.agent("echo x >x; failed no");
+    let run = ["run", "--stories", "TODO.md", "--max-retries", "0", "--", &agent];
+    let diff = "git ralph diff todo 1@1";
+    sandbox
+        .ralph(&run)
+        .exits(4)
+        .says(&format!("  kept: {diff}\n"))
+        .says(&format!("(use \"{diff}\" to see what was tried)"));
+    for command in ["log", "status"] {
+        let shown = sandbox.ralph(&[command, "todo"]).exits(0).stdout;
+        assert!(shown.contains(diff) && !shown.contains("add-a-form"), "{shown}");
+    }
+    sandbox.ralph(&["diff", "todo", "1@1"]).exits(0);
+    // A story whose id another's position would name keeps its id.
+    sandbox.write(
+        "TODO.md",
+        "- [ ] Add a form for the login\n- [ ] 1. Check the password\n",
+    );
+    let log = sandbox.ralph(&["log", "todo"]).exits(0).stdout;
+    assert!(
+        log.contains("git ralph diff todo add-a-form-for-the-login@1"),
+        "{log}"
+    );
+}

@@ -13,7 +13,7 @@ use crate::engine::steps::save;
 use crate::engine::transition::{self, Known};
 use crate::engine::{Loop, Step, list_growth, numbers, shared_stash, stories, unmarked_stories};
 use crate::error::Error;
-use crate::events::{AttemptStarted, InForce, What};
+use crate::events::{AttemptStarted, InForce, News, What};
 use crate::fs::Durability;
 use crate::settings::Settings;
 use crate::state::{Current, Intent, Phase, Running};
@@ -65,6 +65,7 @@ pub(crate) async fn choose_story(
         open.advance(|progress| progress.may_begin(step))?;
     }
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
+    open.context.observer.hear(News::Names(&listing.short_names()));
     let story = stories::story_to_do(&open.state, &listing)?;
     if let Err(refusal) = list_growth::refuse(&mut open.state, &listing, &story) {
         open.save()?;

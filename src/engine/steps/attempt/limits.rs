@@ -147,8 +147,8 @@ fn spent_by_loop(open: &Loop<'_>) -> Result<f64, Error> {
     Ok(costs.into_values().sum())
 }
 
-/// Returns the option of `git ralph run` without which this loop makes no other attempt; `None` if no limit holds.
-pub(crate) fn raised_in(open: &Loop<'_>) -> Result<Option<&'static str>, Error> {
+/// Returns the option of `git ralph run`, with as much again, without which this loop makes no other attempt; `None` if no limit holds.
+pub(crate) fn raised_in(open: &Loop<'_>) -> Result<Option<String>, Error> {
     Ok(reached(open, &open.settings(), 0.0)?.map(|reached| reached.raised_by))
 }
 
@@ -157,12 +157,12 @@ struct Reached {
     /// The limit in words.
     words: String,
     /// The option that raises it.
-    raised_by: &'static str,
+    raised_by: String,
 }
 
 /// Returns the option of `git ralph run` without which a loop whose attempts cost this makes no other one; `None` if no limit
 /// holds.
-pub(crate) fn raised_by(state: &State, spent: f64, settings: &Settings) -> Option<&'static str> {
+pub(crate) fn raised_by(state: &State, spent: f64, settings: &Settings) -> Option<String> {
     Reached::of(state.common.started, settings, spent).map(|reached| reached.raised_by)
 }
 
@@ -172,17 +172,40 @@ impl Reached {
         let age = Timestamp::now().duration_since(began);
         if settings.max_duration.is_some_and(|longest| age >= longest) {
             let by = settings.given_by("ralph.maxDuration", MAX_DURATION);
+            let more = typed_time(age.saturating_add(settings.max_duration.unwrap_or_default()));
             let age = SignedDuration::from_secs(age.as_secs());
             return Some(Self {
                 words: format!("the loop is {age:#} old ({by})"),
-                raised_by: "--max-duration <time>",
+                raised_by: format!("{MAX_DURATION} {more}"),
             });
         }
         let most = settings.max_cost?;
         let by = settings.given_by("ralph.maxCost", MAX_COST);
         (spent >= most).then(|| Self {
             words: format!("{} of {} spent ({by})", dollars(spent), dollars(most)),
-            raised_by: "--max-cost <dollars>",
+            raised_by: format!("{MAX_COST} {:.2}", spent + most),
         })
+    }
+}
+
+/// Returns a time as it is typed, rounded up to a whole unit.
+fn typed_time(time: SignedDuration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        3600.. => format!("{}h", (seconds + 3599) / 3600),
+        60.. => format!("{}m", (seconds + 59) / 60),
+        _ => format!("{}s", seconds + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn higher_limit_allows_as_much_again() {
+        for (seconds, typed) in [(2, "3s"), (60, "1m"), (61, "2m"), (3600, "1h"), (28_801, "9h")] {
+            assert_eq!(typed_time(SignedDuration::from_secs(seconds)), typed);
+        }
     }
 }

@@ -29,7 +29,7 @@ use crate::engine::steps::skip::{SkipWatch, is_asked_to_skip};
 use crate::engine::transition::place;
 use crate::engine::{Loop, list_growth, numbers, unmarked_stories};
 use crate::error::Error;
-use crate::events::Basis;
+use crate::events::{Basis, News};
 use crate::fs::{Links, read_regular};
 use crate::git::{StagedEntry, added_in, discover};
 use crate::names::Oid;
@@ -70,6 +70,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     }
     let listing = unmarked_stories::require_marks(open, settings).await?;
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
+    open.context.observer.hear(News::Names(&listing.short_names()));
     let is_open = |story: &&Story| story.id == id && !story.done;
     let story = listing.stories.iter().find(is_open).cloned();
     let story = story.filter(|_| !open.state.progress().skipped.contains(&id));
