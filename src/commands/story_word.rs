@@ -24,21 +24,17 @@ pub(super) async fn story_named(context: &Context<'_>, state: &State, word: &str
         return Ok(word.to_owned());
     }
     let listing = listing_of(state, &context.repo.top).await.ok();
-    let listed = listing.map_or_else(Vec::new, |listing| listing.stories);
-    if listed.iter().any(|story| story.id == word) {
-        return Ok(word.to_owned());
+    let listed = listing
+        .as_ref()
+        .map_or_else(Vec::new, |listing| listing.named(word));
+    if let [only] = listed.as_slice()
+        && (only.id == word || word.parse::<usize>().is_ok())
+    {
+        return Ok(only.id.clone());
     }
-    let position = word.parse::<usize>().ok().and_then(|at| at.checked_sub(1));
-    if let Some(story) = position.and_then(|at| listed.get(at)) {
-        return Ok(story.id.clone());
-    }
-    let wanted = word.to_lowercase();
-    let begins = |text: &str| text.to_lowercase().starts_with(&wanted);
-    let found = listed
-        .iter()
-        .filter(|story| begins(&story.id) || begins(&story.title));
-    let mut found: Vec<String> = found.map(|story| story.id.clone()).collect();
-    found.extend(ids.into_iter().filter(|id| begins(id)));
+    let begins = |id: &String| id.to_lowercase().starts_with(&word.to_lowercase());
+    let mut found: Vec<String> = listed.into_iter().map(|story| story.id.clone()).collect();
+    found.extend(ids.into_iter().filter(begins));
     found.sort();
     found.dedup();
     match found.as_slice() {

@@ -395,15 +395,18 @@ pub(super) fn nothing_left(change: &Change, listing: &Listing, progress: Option<
     .into()
 }
 
-/// Returns the story of a list with this id.
+/// Returns the only story of a list that a word names.
 pub fn story_in(source: &Source, listing: &Listing, id: &str) -> Result<Story, Error> {
-    let found = listing.find(id);
+    let found = match listing.named(id).as_slice() {
+        [only] => Some((*only).clone()),
+        _ => None,
+    };
     let missing = || StoryRefusal::UnknownStory {
         id: id.to_owned(),
         source_file: source.path.clone(),
         known: listing.stories.iter().map(|story| story.id.clone()).collect(),
     };
-    Ok(found.cloned().ok_or_else(missing)?)
+    Ok(found.ok_or_else(missing)?)
 }
 
 #[cfg(test)]

@@ -119,6 +119,20 @@ impl Listing {
         self.stories.iter().find(|story| story.id == id)
     }
 
+    /// Returns the stories that a word names: that with this id, the one at this position, or those whose id or title begins with it.
+    pub fn named(&self, word: &str) -> Vec<&Story> {
+        let position = word.parse::<usize>().ok().and_then(|at| at.checked_sub(1));
+        let at_position = || position.and_then(|at| self.stories.get(at));
+        if let Some(story) = self.find(word).or_else(at_position) {
+            return vec![story];
+        }
+        let wanted = word.to_lowercase();
+        let begins = |text: &str| text.to_lowercase().starts_with(&wanted);
+        let mut found = self.stories.iter().collect::<Vec<_>>();
+        found.retain(|story| begins(&story.id) || begins(&story.title));
+        found
+    }
+
     /// Returns the shortest words that name stories on a command line, by their ids: the position of a story whose id only repeats
     /// its title. Of all others it is the id.
     pub fn short_names(&self) -> ShortNames {

@@ -282,6 +282,13 @@ fn hints_name_a_story_of_a_plain_list_by_its_position() {
         assert!(shown.contains(diff) && !shown.contains("add-a-form"), "{shown}");
     }
     sandbox.ralph(&["diff", "todo", "1@1"]).exits(0);
+    for word in ["2", "check"] {
+        let prompt = sandbox
+            .ralph(&["prompt", "todo", "--story", word])
+            .exits(0)
+            .stdout;
+        assert!(prompt.contains("Check the password"), "{prompt}");
+    }
     // A story whose id another's position would name keeps its id.
     sandbox.write(
         "TODO.md",
