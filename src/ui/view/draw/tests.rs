@@ -305,8 +305,11 @@ fn header_names_the_shown_text_and_the_usage_of_the_attempt() {
     );
     model.gate = Some(gate(false));
     assert_eq!(
-        whose(&model, &now, None)[0],
-        "story 2, attempt 2, gate: make test (12s)"
+        whose(&model, &now, None),
+        [
+            "story 2, attempt 2, gate: make test (12s)",
+            "files not counted yet"
+        ]
     );
     assert_eq!(drawn(&model, &now, OUTPUT, (40, 10))[8], "gate: make test");
     let third = shown(Some(2), None, None);

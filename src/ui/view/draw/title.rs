@@ -106,7 +106,9 @@ impl Scene<'_> {
             )),
             (Some((_, Ok(files))), Some(_)) => Some(count(files.len())),
             (Some((_, Err(Unknown::TooLong))), _) => Some("files: git takes too long".to_owned()),
-            (Some((_, Err(Unknown::NotNow(_)))) | None, _) => None,
+            (Some((_, Err(Unknown::NotNow(_)))) | None, ended) => {
+                ended.is_none().then(|| "files not counted yet".to_owned())
+            }
         }
     }
 
