@@ -61,7 +61,7 @@ pub enum StartRefusal {
     /// A work tree of its own has what is committed.
     #[error("the list {0} is not committed, so a new work tree would not have it")]
     ListNotCommitted(String)
-        => "git add {path} && git commit -m stories -- {path}; then run the same command again", (path);
+        => "git add -f {path} && git commit -m stories -- {path}; then run the same command again", (path);
     /// A branch whose name conflicts with `ralph/<change>`.
     #[error("cannot create branch {wanted}: there is a branch {branch}")]
     BranchInTheWay { branch: String, wanted: String }

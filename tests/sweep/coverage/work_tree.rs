@@ -125,6 +125,7 @@ pub const ROWS: &[Row] = &[
             Test("own_submodules::abort_keeps_the_commits_of_a_submodule"),
             Test("own_submodules::a_submodule_that_the_user_has_changed_meanwhile_stays"),
             Test("own_submodules::a_submodule_that_only_the_loop_has_keeps_its_work_tree"),
+            Test("own_submodules::what_an_attempt_plants_in_the_users_submodule_runs_nothing"),
         ],
     ),
     (
