@@ -270,7 +270,7 @@ impl Progress {
         self.return_to(kept).ok()?;
         if is_fresh && let Some(story) = &mut self.story {
             // The reason stays for its next prompt.
-            (story.failures, story.retries) = (0, 0);
+            (story.failures, story.retries, story.is_spent) = (0, 0, false);
             self.phase = Phase::Ready;
         }
         Some(id)
@@ -328,6 +328,9 @@ impl Progress {
     /// Sets the number of retries from now on.
     pub fn limit(&mut self, max_retries: u32) -> Result<(), Refusal> {
         self.require_rest()?;
+        if let Some(story) = self.story.as_mut().filter(|_| max_retries > self.max_retries) {
+            story.is_spent = false;
+        }
         self.max_retries = max_retries;
         if self.phase != Phase::Complete {
             self.phase = self.phase_at_rest();
@@ -335,12 +338,10 @@ impl Progress {
         Ok(())
     }
 
-    /// Uses up the retries of the story that has failed: another attempt would end in the same way.
+    /// Notes that the story that has failed is not retried: another attempt would end in the same way.
     pub fn spend(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
-        let max_retries = self.max_retries;
-        let story = self.story.as_mut().ok_or(Refusal::NothingFailed)?;
-        (story.failures, story.retries) = (max_retries.saturating_add(1), max_retries);
+        self.story.as_mut().ok_or(Refusal::NothingFailed)?.is_spent = true;
         self.phase = self.phase_at_rest();
         Ok(())
     }
@@ -348,14 +349,9 @@ impl Progress {
     /// Gives a story without retries left one more: what it failed for is allowed now.
     pub fn give_one_more(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
-        if let Some(story) = self
-            .story
-            .as_mut()
-            .filter(|story| story.failures > self.max_retries)
-        {
-            story.failures = self.max_retries.max(1);
-            story.retries = story.failures - 1;
-            self.max_retries = story.failures;
+        if let Some(story) = self.story.as_mut().filter(|story| story.failures > 0) {
+            story.is_spent = false;
+            self.max_retries = self.max_retries.max(story.failures);
             self.phase = self.phase_at_rest();
         }
         Ok(())
@@ -381,7 +377,7 @@ impl Progress {
         match &self.story {
             None => Phase::Ready,
             Some(story) if story.failures == 0 => Phase::Ready,
-            Some(story) if story.failures <= self.max_retries => Phase::Failed,
+            Some(story) if story.failures <= self.max_retries && !story.is_spent => Phase::Failed,
             Some(_) => Phase::Exhausted,
         }
     }

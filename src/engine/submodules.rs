@@ -163,29 +163,44 @@ pub(super) async fn bring(open: &Loop<'_>, target: &Repo, from: &Oid, merged: &O
 /// Checks out in the loop's work tree the commits of submodules that the tree `to` has, and `from` does not. Side by side, they were
 /// made in another work tree, and copied to the repository that all share. Returns why one stays as it is, if one does.
 pub(super) async fn follow(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Option<String>, Error> {
-    let repo = open.repo();
-    if !has_submodules(repo) {
-        return Ok(None);
-    }
-    let changes = repo.git.changes_among(from, to, &[]).await?;
-    let mut moved = changed_links(changes, b"");
-    let mut seen = 0;
-    while let Some(next) = moved.get(seen) {
-        seen += 1;
-        if let Some(own) = repository_at(&path_below(&repo.top, &next.path)) {
-            fetch(open, next, &own).await?;
-        }
+    for moved in fetched(open, from, to).await? {
         let stays = open
             .site()
-            .move_submodule(&next.path, next.from.as_ref(), &next.to);
+            .move_submodule(&moved.path, moved.from.as_ref(), &moved.to);
         if let Some(why) = stays.await? {
-            let (path, at) = (shown(&next.path), next.to.short());
+            let (path, at) = (shown(&moved.path), moved.to.short());
             return Ok(Some(format!("the submodule {path} is not at {at}: {why}")));
         }
-        let inner = moved_in(&repo.git, next).await;
-        moved.extend(inner);
     }
     Ok(None)
+}
+
+/// Returns the path of a submodule of a submodule that is at another commit in the tree `to` than in `from`: only the one around it
+/// goes back to where it was.
+pub(super) async fn nested_move(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Option<String>, Error> {
+    for moved in fetched(open, from, to).await? {
+        if let Some(inner) = moved_in(&open.repo().git, &moved).await.first() {
+            return Ok(Some(shown(&inner.path)));
+        }
+    }
+    Ok(None)
+}
+
+/// Lists the submodules that have another commit in the tree `to` than in `from`, with that commit in their repositories in the loop's
+/// work tree.
+async fn fetched(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Vec<Moved>, Error> {
+    let repo = open.repo();
+    if !has_submodules(repo) {
+        return Ok(Vec::new());
+    }
+    let changes = repo.git.changes_among(from, to, &[]).await?;
+    let all = changed_links(changes, b"");
+    for moved in &all {
+        if let Some(own) = repository_at(&path_below(&repo.top, &moved.path)) {
+            fetch(open, moved, &own).await?;
+        }
+    }
+    Ok(all)
 }
 
 /// Copies the commit of a submodule to its repository in the loop's work tree, from the one that all work trees share.

@@ -178,6 +178,9 @@ pub struct Current {
     pub shown: Option<String>,
     /// The verdict of the latest attempt.
     pub verdict: Option<Verdict>,
+    /// True if it is not retried, whatever retries are left: another attempt would end in the same way.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_spent: bool,
 }
 
 /// A story that was complete, and that the user has had undone.

@@ -86,12 +86,12 @@ pub enum AttemptRefusal {
     #[error("ralph.noSignal is 'gates', and there is neither a gate nor a reviewer to judge an attempt")]
     NothingJudges
         => "git config --add ralph.verify '<command>', or: git config ralph.review <agent>, or as by default: git config ralph.noSignal retry";
-    /// An attempt failed for want of held files that it changed, or that its story names.
-    #[error("story {story} failed, and its agent asks to change files that must stay as they were: {files}")]
-    AsksForTests {
+    /// An attempt failed for want of changes of held files, for this reason.
+    #[error("story {story} failed, {why}")]
+    NeedsTests {
         change: String,
         story: String,
-        files: String,
+        why: String,
     }
         => Person, "if it is right: git ralph retry {change} --allow-test-changes; if not: git ralph retry {change}, or git ralph run {change} to go on", change;
     /// A gate or a hook refused what the user called complete; the work tree stays.

@@ -44,6 +44,8 @@ pub(crate) struct Judgement {
     pub also: Option<Basis>,
     /// The reason why the work could not be judged, if that is why it is not accepted.
     pub unjudged: Option<Unjudged>,
+    /// The files that earlier attempts changed, if the gates fail only with these as the user last stood for them.
+    pub only_by_user: Option<String>,
     /// True if the gates failed with the tests as they were before the attempt.
     pub with_held_tests: bool,
 }

@@ -241,10 +241,10 @@ pub(super) fn attempt() -> Vec<AttemptRefusal> {
             key: "ralph.tests".to_owned(),
             words: "fatal: Invalid pathspec magic 'bad' in ':(bad)x'".to_owned(),
         },
-        AttemptRefusal::AsksForTests {
+        AttemptRefusal::NeedsTests {
             change: change(),
             story: story(),
-            files: "tests/login.rs".to_owned(),
+            why: "and its agent asks to change files that must stay as they were: tests/login.rs".to_owned(),
         },
         AttemptRefusal::NoAgent("next".to_owned()),
         AttemptRefusal::AgentMissing {

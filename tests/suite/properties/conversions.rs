@@ -459,3 +459,28 @@ fn a_filter_without_a_program_has_a_hint_that_helps() {
             .says("git config --show-origin --get-regexp '^filter'");
     }
 }
+
+#[test]
+fn redo_that_was_killed_leaves_kept_bytes_in_the_trash() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["config", "filter.strip.clean", "sed /OUTPUT/d"]);
+    sandbox.git(&["config", "filter.strip.smudge", "cat"]);
+    sandbox.write(".gitattributes", "*.nb filter=strip\n");
+    sandbox.write("u.nb", "old\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "notebook"]);
+    sandbox.start();
+    let undone = sandbox.completing("printf 'new\\nOUTPUT of the agent\\n' >u.nb; echo x >x");
+    sandbox.step("next", &undone).exits(0);
+    let git = sandbox.git_program().display().to_string();
+    // Once the file is written.
+    let shim = format!(
+        "grep -q old u.nb && case \" $* \" in *' update-index '*|*' ls-files '*|*' check-attr '*) kill -9 $PPID; exit 1;; esac\nexec {git} \"$@\"\n"
+    );
+    sandbox.install("git", &shim);
+    sandbox.direct(&["redo", "1"]).run().exits(137);
+    fs::remove_file(sandbox.outside("programs/git")).unwrap();
+    sandbox.ralph(&["redo", "1"]);
+    let kept = sandbox.read(".git/ralph/add-login/trash/redo.1.1/raw/u.nb");
+    assert!(kept.ends_with("OUTPUT of the agent\n"), "{kept}");
+}

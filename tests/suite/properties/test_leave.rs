@@ -158,9 +158,25 @@ fn agent_that_asks_for_a_held_file_uses_up_no_retries() {
     sandbox
         .ralph(&run)
         .exits(4)
-        .says("story 1 is not retried: its agent asks to change files that must stay as they were: tests/expected")
-        .says("let it: --allow-test-changes");
+        .says("story 1 is not retried: it failed, and its agent asks to change files that must stay as they were: tests/expected")
+        .says("if that is right: git ralph skip add-login 1 --undo, then: git ralph run add-login --allow-test-changes");
     assert_eq!(sandbox.attempts().len(), 2);
+    // Its retries are not used up.
+    let sandbox = project(1);
+    sandbox.start();
+    let run = [
+        "run",
+        CHANGE,
+        "--max-retries=3",
+        "--on-failure=later",
+        "--",
+        &agent,
+    ];
+    sandbox.ralph(&run).exits(4).says("let it: --allow-test-changes");
+    assert_eq!(sandbox.attempts().len(), 1);
+    let agent = sandbox.completing("echo 5 >tests/expected; echo 'echo 5' >app.sh");
+    let allowed = ["run", CHANGE, "--allow-test-changes", "--", &agent];
+    sandbox.ralph(&allowed).exits(0);
 }
 
 #[test]
@@ -181,5 +197,40 @@ fn leave_gives_a_story_without_retries_left_one_more() {
         ];
         sandbox.direct(&allowed).run().exits(0);
         assert_eq!(sandbox.attempts().len(), 2);
+    }
+}
+
+#[test]
+fn story_that_needs_what_an_earlier_one_made_of_a_test_is_retried_once() {
+    let only =
+        "and its gates pass only with what earlier attempts have made of files: tests/value.sh (changed)";
+    for (order, exit, says) in [
+        ("stop", 7, format!("error: story 2 failed, {only}")),
+        ("skip", 4, format!("story 2 is not retried: it failed, {only}")),
+    ] {
+        let sandbox = project(2);
+        sandbox.start();
+        let agent = sandbox.completing(
+            "if test $RALPH_STORY = 1; then echo true >tests/value.sh; else echo 'echo 5' >app.sh; fi; echo x >x$RALPH_STORY",
+        );
+        let run = [
+            "run",
+            CHANGE,
+            "--max-retries=5",
+            "--on-failure",
+            order,
+            "--",
+            &agent,
+        ];
+        sandbox
+            .ralph(&run)
+            .exits(exit)
+            .says(&says)
+            .says("--allow-test-changes");
+        assert_eq!(sandbox.attempts().len(), 3);
+        if order == "stop" {
+            let retry = ["retry", CHANGE, "--allow-test-changes", "--", &agent];
+            sandbox.ralph(&retry).exits(0);
+        }
     }
 }

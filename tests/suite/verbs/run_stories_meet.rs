@@ -258,7 +258,7 @@ fn work_tree_with_what_is_nowhere_else_is_named_and_its_place_is_not_used_again(
     let ended = sandbox
         .ralph(&words("--jobs=2", &[], &agent))
         .exits(0)
-        .says("it adds or removes the submodule lib")
+        .says("only the loop's own work tree can have what it did to the submodule lib")
         .says("story 1 is attempted in the loop's own work tree, with nothing beside it")
         .says("stays: it has what is nowhere else, or cannot be removed");
     assert!(!ended.stderr.contains("is not used any more"), "{}", ended.stderr);

@@ -372,8 +372,10 @@ async fn second_run(
                 }
             };
             let reason = format!("the gates pass only with {only}, {failed}\n\n{advice}{output}");
-            let judgement = Judgement::new(Verdict::GateFailed, reason.trim_end());
-            Err(Refused::ByGates(judgement))
+            Err(Refused::ByGates(Judgement {
+                only_by_user: (since == Since::Person).then_some(files),
+                ..Judgement::new(Verdict::GateFailed, reason.trim_end())
+            }))
         }
         Held::Blocked(words) => Err(otherwise(format!(
             "the tests cannot be put back to what they were ({files}): {words}"

@@ -18,6 +18,7 @@ use crate::engine::{Loop, checkpoint_message, lifecycle_hooks, messages, numbers
 use crate::error::{Error, refuse};
 use crate::events::{Basis, What};
 use crate::git::worktree::Reading;
+use crate::names::typed;
 use crate::paths::{first_few, shown};
 use crate::protect::UserRefs;
 use crate::settings::{OnFailure, RetryContext, Settings};
@@ -132,7 +133,14 @@ pub(crate) async fn conclude(
         return after_checkpoint(open, &begun.story).await.map(Concluded::End);
     }
     let asked_for = match outcome.said_failure() {
-        Some(said) => held::asked_for(open, &begun, said, &left.tree).await?,
+        Some(said) => {
+            let kept = outcome.beside.as_ref().and_then(|beside| beside.kept.as_ref());
+            let tree = match kept {
+                Some(kept) => open.git().tree_of(kept).await?,
+                None => left.tree.clone(),
+            };
+            held::asked_for(open, &begun, said, &tree).await?
+        }
         None => Vec::new(),
     };
     let reason = match &outcome.beside {
@@ -159,20 +167,42 @@ pub(crate) async fn conclude(
     if is_promised && outcome.is_unreviewed() && !is_beside {
         unreviewed::keep(open, &begun).await;
     }
-    if open.state.phase() == Phase::Failed && !asked_for.is_empty() {
-        let (story, files) = (begun.story.id, first_few(&asked_for).join(", "));
-        if begun.settings.on_failure == OnFailure::Stop {
-            let change = open.change().to_string();
-            return refuse(AttemptRefusal::AsksForTests { change, story, files });
+    if matches!(open.state.phase(), Phase::Failed | Phase::Exhausted)
+        && let Some(why) = needs_tests(open, &asked_for, &outcome.judgement)
+    {
+        let (story, change) = (begun.story.id, open.change().to_string());
+        let (order, phase) = (begun.settings.on_failure, open.state.phase());
+        if order == OnFailure::Stop && phase == Phase::Failed {
+            return refuse(AttemptRefusal::NeedsTests { change, story, why });
         }
-        open.tell(format!(
-            "story {story} is not retried: its agent asks to change files that must stay as they were: {files}"
-        ));
-        held::tell_leave(open);
+        open.tell(format!("story {story} is not retried: it failed, {why}"));
+        if order == OnFailure::Skip {
+            open.tell(format!(
+                "if that is right: git ralph skip {change} {} --undo, then: git ralph run {change} --allow-test-changes",
+                typed(&story)
+            ));
+        } else {
+            held::tell_leave(open);
+        }
         open.advance(Progress::spend)?;
         open.save()?;
     }
     after_failure(open, outcome.judgement)
+}
+
+/// Returns why a story that has failed needs the user's leave to change tests, if it does: another attempt would end in the same way.
+fn needs_tests(open: &Loop<'_>, asked_for: &[Vec<u8>], judgement: &Judgement) -> Option<String> {
+    if !asked_for.is_empty() {
+        let files = first_few(asked_for).join(", ");
+        return Some(format!(
+            "and its agent asks to change files that must stay as they were: {files}"
+        ));
+    }
+    // Once, the next attempt may find a way.
+    let files = judgement.only_by_user.as_ref()?;
+    let is_second = open.state.current().is_some_and(|story| story.failures > 1);
+    is_second
+        .then(|| format!("and its gates pass only with what earlier attempts have made of files: {files}"))
 }
 
 /// Makes the checkpoint of an accepted attempt.

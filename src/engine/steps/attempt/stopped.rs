@@ -23,7 +23,7 @@ pub(super) fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
                 | AttemptRefusal::NoVerdict { .. },
             ),
         ) => Some(error.to_string()),
-        Err(error @ Error::Attempt(AttemptRefusal::AsksForTests { .. })) => {
+        Err(error @ Error::Attempt(AttemptRefusal::NeedsTests { .. })) => {
             let hint = error.hint().unwrap_or_default();
             Some(format!("{error}; {hint}"))
         }

@@ -20,7 +20,7 @@ use crate::stories::Listing;
 const CONFLICTS: usize = 2;
 
 /// The beginning of the reason of a conflict that a story meets in every side.
-pub(super) const NEW_SUBMODULE: &str = "it adds or removes the submodule";
+pub(super) const OWN_TREE_ALONE: &str = "only the loop's own work tree can have what it did to the submodule";
 
 /// The answer to whether a story may begin now.
 pub enum Beginning {
@@ -82,16 +82,16 @@ pub async fn may_begin(
 /// Returns whether a story has met conflicts beside others, and is to be attempted alone.
 fn is_in_conflict(open: &Loop<'_>, id: &str) -> Result<bool, Error> {
     let history = open.history()?;
-    let (mut conflicts, mut is_new_submodule) = (0, false);
+    let (mut conflicts, mut is_alone) = (0, false);
     for entry in history.history.ended() {
         let attempt = &entry.attempt;
         if attempt.story == id && attempt.verdict == Verdict::Conflict {
             conflicts += 1;
             let reason = attempt.reason.as_deref().unwrap_or_default();
-            is_new_submodule |= reason.starts_with(NEW_SUBMODULE);
+            is_alone |= reason.starts_with(OWN_TREE_ALONE);
         }
     }
-    Ok(conflicts >= CONFLICTS || is_new_submodule)
+    Ok(conflicts >= CONFLICTS || is_alone)
 }
 
 async fn next(

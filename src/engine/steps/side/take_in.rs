@@ -10,7 +10,7 @@ use super::keep::{copy_log, keep};
 use super::list::put_list_back;
 use super::merge::merged;
 use super::notices::repeat_notices;
-use super::ready::NEW_SUBMODULE;
+use super::ready::OWN_TREE_ALONE;
 use crate::agent::Agent;
 use crate::agent::decode::{Decoder, Report};
 use crate::engine::attempt::begun::Begun;
@@ -27,7 +27,7 @@ use crate::engine::steps::attempt::{
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::steps::skip::{SkipWatch, is_asked_to_skip};
 use crate::engine::transition::place;
-use crate::engine::{Loop, list_growth, numbers, unmarked_stories};
+use crate::engine::{Loop, list_growth, numbers, submodules, unmarked_stories};
 use crate::error::Error;
 use crate::events::{Basis, News};
 use crate::fs::{Links, read_regular};
@@ -264,7 +264,7 @@ async fn look_at_work(
                 }
                 Some(path) => Judgement::new(
                     Verdict::Conflict,
-                    format!("{NEW_SUBMODULE} {path}, and is attempted in the loop's own work tree next time"),
+                    format!("{OWN_TREE_ALONE} {path}: it is attempted there next time"),
                 ),
             },
             Err(paths) => {
@@ -366,17 +366,18 @@ async fn keep_as_failed(open: &Loop<'_>, made: &Made, own: &Oid, words: &str) ->
     Ok(repo.commit_tree(&tree, &[&made.base], &message).await?)
 }
 
-/// Returns the path of a submodule that only this tree or only the last checkpoint has.
+/// Returns the path of a submodule that only this tree or only the last checkpoint has, or of one in another that moves.
 async fn new_submodule(open: &Loop<'_>, tree: &Oid) -> Result<Option<String>, Error> {
-    let changes = open
-        .git()
-        .changes_among(open.state.checkpoint_tree(), tree, &[])
-        .await?;
+    let checkpoint = open.state.checkpoint_tree();
+    let changes = open.git().changes_among(checkpoint, tree, &[]).await?;
     let is_one = |entry: &Option<StagedEntry>| entry.as_ref().is_some_and(StagedEntry::is_submodule);
     let new = changes
         .iter()
         .find(|change| is_one(&change.was) != is_one(&change.is));
-    Ok(new.map(|change| shown(&change.path)))
+    match new {
+        Some(new) => Ok(Some(shown(&new.path))),
+        None => submodules::nested_move(open, checkpoint, tree).await,
+    }
 }
 
 /// Returns the outcome of an attempt: the verdict is the side's, and the log has the agent's message.

@@ -17,6 +17,7 @@ use crate::git::{GitError, Repo, is_blob};
 use crate::names::Oid;
 use crate::paths::path_of;
 use crate::protect::records::{Paths, Records, make_room};
+use crate::protect::trash::free_name;
 use crate::protect::{ProtectError, Site};
 
 /// Name of the directory of the copies; that of the start of the loop is beside it.
@@ -172,10 +173,14 @@ impl ExactBytes {
                 } else {
                     was_converted.contains(path) && !stored.contains(path) && !is_blob()?
                 };
-            if is_kept {
+            // What is in the trash stays there: a step that was cut off put it there.
+            let is_trash = self.converted.is_none() && is_regular(&kept)?;
+            if is_kept && is_trash && !has_same_bytes(&is, &kept)? {
+                self.door.copy(&is, &free_name(&kept)?)?;
+            } else if is_kept && !is_trash {
                 make_room(&self.door, &self.kept, path)?;
                 self.door.copy(&is, &kept)?;
-            } else if is_regular(&kept)? {
+            } else if !is_kept && !is_trash && is_regular(&kept)? {
                 self.door.remove_file(&kept)?;
             }
             if let Some(converted) = &mut converted {
