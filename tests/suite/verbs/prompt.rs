@@ -330,6 +330,11 @@ fn prompt_lists_held_tests_unless_changes_are_allowed() {
     sandbox.configure("ralph.testChanges", "allow");
     let prompt = sandbox.ralph(&["prompt", CHANGE]).exits(0).stdout;
     assert!(!prompt.contains("tests as they were"), "{prompt}");
+    sandbox.configure("ralph.testChanges", "held");
+    sandbox.configure("ralph.review", "claude");
+    sandbox.configure("ralph.heldBy", "review");
+    let prompt = sandbox.ralph(&["prompt", CHANGE]).exits(0).stdout;
+    assert!(!prompt.contains("tests as they were"), "{prompt}");
 }
 
 #[test]
