@@ -42,7 +42,7 @@ pub(super) struct Proof {
     pub rests_on: Vec<Basis>,
     /// True if a gate took files of the work away.
     pub is_on_others: bool,
-    /// What the reviewers decide.
+    /// The changes about which the reviewers decide.
     pub for_review: ForReview,
 }
 
@@ -163,12 +163,27 @@ pub(super) async fn judge(
         proof.for_review.add(&found, &checkpoint);
     }
     let mut compared = vec![&found];
-    let ran = run_held(open, begun, (&found, Since::Checkpoint), after, &mut proof).await?;
+    let mut has_run = false;
+    let ran = run_held(
+        open,
+        begun,
+        (&found, Since::Checkpoint),
+        (after, &mut has_run),
+        &mut proof,
+    )
+    .await?;
     let mut failed = ran.map(|refused| (&found, Since::Checkpoint, refused));
     if failed.is_none() {
         // Where the first does not pass, a file at its new name may be in the way of that at its old one.
         for person in &by_person {
-            let ran = run_held(open, begun, (person, Since::Person), after, &mut proof).await?;
+            let ran = run_held(
+                open,
+                begun,
+                (person, Since::Person),
+                (after, &mut has_run),
+                &mut proof,
+            )
+            .await?;
             failed = ran.map(|refused| (person, Since::Person, refused));
             if !matches!(failed, Some((.., Refused::ByGates(_)))) {
                 compared.push(person);
@@ -211,25 +226,28 @@ pub(super) async fn judge(
     Ok(Ok(proof))
 }
 
-/// Runs the gates with these files as they were, if any differs, and notes what they say if they pass.
+/// Runs the gates with these files as they were, if any differs, and notes what they say if they pass. `has_run` is true from the first
+/// such run on.
 async fn run_held(
     open: &Loop<'_>,
     begun: &Begun,
     (found, since): (&Found, Since),
-    after: &Seen,
+    (after, has_run): (&Seen, &mut bool),
     proof: &mut Proof,
 ) -> Result<Option<Refused>, Error> {
     if found.has_none(Fate::PutBack) && found.has_none(Fate::Away) {
         return Ok(None);
     }
-    // After a run, the working index was read from what that put back.
-    let hidden = if after.hidden.is_empty() {
-        &[]
-    } else {
-        begun.settings.tests.pathspecs.as_slice()
-    };
-    let reading = open.read_work_tree().await?;
-    see(open, hidden, reading).await?;
+    if std::mem::replace(has_run, true) {
+        // The working index was read from what the run before put back.
+        let hidden = if after.hidden.is_empty() {
+            &[]
+        } else {
+            begun.settings.tests.pathspecs.as_slice()
+        };
+        let reading = open.read_work_tree().await?;
+        see(open, hidden, reading).await?;
+    }
     Ok(match second_run(open, begun, found, since, after.tree()).await? {
         Ok(seconds) => {
             proof.is_on_others |= seconds.iter().any(|time| time.is_on_others());
