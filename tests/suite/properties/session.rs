@@ -42,7 +42,7 @@ pub fn stop_json(sandbox: &Sandbox, session: &str, message: &str) -> Value {
 }
 
 /// Has the session's transcript begin with the prompt, as it does where the user has pasted that.
-fn was_prompted(sandbox: &Sandbox) {
+pub fn was_prompted(sandbox: &Sandbox) {
     let text = sandbox.ralph(&["prompt"]).exits(0).stdout;
     let line = json!({"type": "user", "message": {"role": "user", "content": text}});
     fs::write(sandbox.outside("transcript-of-one.jsonl"), format!("{line}\n")).unwrap();
@@ -497,48 +497,4 @@ fn status_reports_a_session_that_ended_before_its_loop() {
         false,
         "it was told that it may end"
     );
-}
-
-#[test]
-fn session_is_asked_once_about_a_promise_as_another_process_would_be() {
-    let sandbox = Sandbox::new();
-    sandbox.configure("ralph.emptyStory", "confirm");
-    sandbox.start();
-    was_prompted(&sandbox);
-    // Words that speak against it.
-    sandbox.write("one.txt", "1\n");
-    let doubtful = "Two tests still fail.\n\n<promise>COMPLETE</promise>";
-    let question = prompt(&stop(&sandbox, doubtful)).to_owned();
-    assert!(
-        question.starts_with("look at story 1. Database again."),
-        "{question}"
-    );
-    assert!(
-        question.contains("You said that the story is complete."),
-        "{question}"
-    );
-    assert!(question.contains("> Two tests still fail."), "{question}");
-    assert!(question.contains("- one.txt (+1 -0)"), "{question}");
-    assert!(sandbox.attempts().is_empty());
-    assert!(prompt(&complete(&sandbox)).starts_with("# Story 2. "));
-    // Nothing that was done: a promise that names nothing is not accepted.
-    let question = prompt(&complete(&sandbox)).to_owned();
-    assert!(question.contains("git sees no change outside"), "{question}");
-    let undone = prompt(&complete(&sandbox)).to_owned();
-    assert!(undone.contains("does not count as done"), "{undone}");
-    let question = prompt(&complete(&sandbox)).to_owned();
-    assert!(question.contains("git sees no change outside"), "{question}");
-    let named = stop(
-        &sandbox,
-        "It was done in `one.txt:1`.\n\n<promise>COMPLETE</promise>",
-    );
-    assert!(prompt(&named).starts_with("# Story 3. "), "{named}");
-    let attempts = sandbox.attempts();
-    let rests_on = &attempts[2]["rests_on"];
-    assert_eq!(rests_on.to_string(), "[\"promise\",\"confirmed\"]");
-    // By a setting, it is not asked.
-    let sandbox = Sandbox::new();
-    sandbox.start();
-    was_prompted(&sandbox);
-    assert!(prompt(&complete(&sandbox)).starts_with("# Story 2. "));
 }

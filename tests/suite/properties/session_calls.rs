@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::session::{answered, complete, hook, prompt, stop, stop_json, told};
+use super::session::{answered, complete, hook, prompt, stop, stop_json, told, was_prompted};
 use crate::support::{COMPLETE, Print, Sandbox};
 
 #[test]
@@ -276,4 +276,48 @@ fn a_session_is_given_words_with_its_next_story() {
         .says("attempt 1 of story 2 is running");
     sandbox.write("two", "2\n");
     assert!(prompt(&complete(&sandbox)).ends_with("2@1 ran, which could have written it too:\n\n> stop\n"));
+}
+
+#[test]
+fn session_is_asked_once_about_a_promise_as_another_process_would_be() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.emptyStory", "confirm");
+    sandbox.start();
+    was_prompted(&sandbox);
+    // Words that speak against it.
+    sandbox.write("one.txt", "1\n");
+    let doubtful = "Two tests still fail.\n\n<promise>COMPLETE</promise>";
+    let question = prompt(&stop(&sandbox, doubtful)).to_owned();
+    assert!(
+        question.starts_with("look at story 1. Database again."),
+        "{question}"
+    );
+    assert!(
+        question.contains("You said that the story is complete."),
+        "{question}"
+    );
+    assert!(question.contains("> Two tests still fail."), "{question}");
+    assert!(question.contains("- one.txt (+1 -0)"), "{question}");
+    assert!(sandbox.attempts().is_empty());
+    assert!(prompt(&complete(&sandbox)).starts_with("# Story 2. "));
+    // Nothing that was done: a promise that names nothing is not accepted.
+    let question = prompt(&complete(&sandbox)).to_owned();
+    assert!(question.contains("git sees no change outside"), "{question}");
+    let undone = prompt(&complete(&sandbox)).to_owned();
+    assert!(undone.contains("does not count as done"), "{undone}");
+    let question = prompt(&complete(&sandbox)).to_owned();
+    assert!(question.contains("git sees no change outside"), "{question}");
+    let named = stop(
+        &sandbox,
+        "It was done in `one.txt:1`.\n\n<promise>COMPLETE</promise>",
+    );
+    assert!(prompt(&named).starts_with("# Story 3. "), "{named}");
+    let attempts = sandbox.attempts();
+    let rests_on = &attempts[2]["rests_on"];
+    assert_eq!(rests_on.to_string(), "[\"promise\",\"confirmed\"]");
+    // By a setting, it is not asked.
+    let sandbox = Sandbox::new();
+    sandbox.start();
+    was_prompted(&sandbox);
+    assert!(prompt(&complete(&sandbox)).starts_with("# Story 2. "));
 }
