@@ -3,6 +3,9 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::sleep;
 
 use super::command::{Git, GitCommand};
 use super::error::GitError;
@@ -14,21 +17,47 @@ const LIST: &[&str] = &["-z", "--no-includes", "--list"];
 /// Settings with which git finds another work tree than the one around it, or no repository.
 const PLACES: &[&str] = &["core.bare", "core.repositoryformatversion", "core.worktree"];
 
+/// The time between two tries to add a setting, and their number.
+const ADD_WAIT: Duration = Duration::from_millis(20);
+const ADD_TRIES: u32 = 20;
+
 /// A key, and its value if it has one.
 pub type Setting = (String, Option<String>);
 
 impl Git {
-    /// Adds to the configuration file `to` the settings that only `from` has and that make git run nothing. Returns the
-    /// keys.
-    pub async fn keep_harmless_settings(&self, from: &Path, to: &Path) -> Result<Vec<String>, GitError> {
-        let (was, is) = (self.settings_in(to).await?, self.settings_in(from).await?);
+    /// Adds to the configuration file `to`, which was replaced by `was`, the settings that the replaced file `from` has more
+    /// than that and that make git run nothing. Returns the keys.
+    pub async fn keep_harmless_settings(
+        &self,
+        from: &Path,
+        to: &Path,
+        was: &[u8],
+    ) -> Result<Vec<String>, GitError> {
+        let listed = self.config_of(Path::new("-"), LIST).stdin(was).any_exit().await?;
+        let (was, is) = (settings_of(&listed.stdout), self.settings_in(from).await?);
         let mut kept = Vec::new();
         for (key, value) in harmless_additions(&was, &is) {
-            if self.config_of(to, &["--add", key, value]).any_exit().await?.code == Some(0) {
+            if self.add_setting(to, key, value).await? {
                 kept.push(key.to_owned());
             }
         }
         Ok(kept)
+    }
+
+    /// Adds a setting to a configuration file that does not have it; returns whether it is there. `git remote add` writes its
+    /// settings one after the other, and git waits for no other git that writes the file: this one is waited for.
+    async fn add_setting(&self, to: &Path, key: &str, value: &str) -> Result<bool, GitError> {
+        for _ in 0..ADD_TRIES {
+            let there = self.settings_in(to).await?;
+            let is_there = |(known, is): &Setting| known == key && is.as_deref() == Some(value);
+            if there.iter().any(is_there)
+                || self.config_of(to, &["--add", key, value]).any_exit().await?.code == Some(0)
+            {
+                return Ok(true);
+            }
+            sleep(ADD_WAIT).await;
+        }
+        Ok(false)
     }
 
     /// Returns whether the configuration file `recorded` has a setting that can make git run or send something, or a
@@ -324,5 +353,22 @@ mod tests {
         ];
         let sly = sly.map(|(key, value)| (key.to_owned(), Some(value.to_owned())));
         assert_eq!(harmless_additions(&[], &sly), []);
+    }
+
+    #[tokio::test]
+    async fn a_remote_is_kept_whole_although_git_writes_the_rest_of_it_meanwhile() {
+        let temp = tempfile::tempdir().unwrap();
+        let (replaced, config) = (temp.path().join("replaced"), temp.path().join("config"));
+        let before = "[core]\n\tbare = false\n";
+        let url = "[remote \"fork\"]\n\turl = https://example.org/fork.git\n";
+        let fetch = "[remote \"fork\"]\n\tfetch = +refs/heads/*:refs/remotes/fork/*\n";
+        std::fs::write(&replaced, [before, url].concat()).unwrap();
+        std::fs::write(&config, [before, fetch].concat()).unwrap();
+        let git = Git::at(temp.path());
+        let kept = git.keep_harmless_settings(&replaced, &config, before.as_bytes());
+        assert_eq!(kept.await.unwrap(), ["remote.fork.url"]);
+        let there = git.settings_in(&config).await.unwrap();
+        let keys: Vec<_> = there.iter().map(|(key, _)| key.as_str()).collect();
+        assert_eq!(keys, ["core.bare", "remote.fork.fetch", "remote.fork.url"]);
     }
 }

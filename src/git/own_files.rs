@@ -31,6 +31,15 @@ enum Entry {
     Other,
 }
 
+impl Entry {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::File { bytes, .. } => bytes,
+            _ => &[],
+        }
+    }
+}
+
 /// A file that was restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutBack {
@@ -38,6 +47,8 @@ pub struct PutBack {
     pub path: PathBuf,
     /// The new path of the file that was there instead; `None` if there was none.
     pub instead: Option<PathBuf>,
+    /// Its content now; empty for anything but a file.
+    pub bytes: Vec<u8>,
 }
 
 /// A file that the restored state has, and that makes git run something.
@@ -206,6 +217,7 @@ impl OwnFiles {
             differed.push(PutBack {
                 path,
                 instead: is.map(|_| away),
+                bytes: was.map(Entry::bytes).unwrap_or_default().to_owned(),
             });
         }
         Ok(differed)

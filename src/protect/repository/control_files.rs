@@ -118,7 +118,7 @@ impl ControlFiles {
             (&site.door(trash), &free_name(trash)?),
             &names,
         )?;
-        for PutBack { path, instead } in &differed {
+        for PutBack { path, instead, .. } in &differed {
             let path = path.display();
             // The user or an editor may have written the file as well.
             site.tell(match instead {
@@ -158,13 +158,13 @@ impl ControlFiles {
         let config = repo.common_dir.join("config");
         let rules = repo.common_dir.join("info/exclude");
         let mut replaced = None;
-        for PutBack { path, instead } in differed {
+        for PutBack { path, instead, bytes } in differed {
             let Some(instead) = instead else { continue };
             if !leads_to_file(&instead)? {
                 continue;
             }
             if path == config {
-                let kept = repo.git.keep_harmless_settings(&instead, &path).await?;
+                let kept = repo.git.keep_harmless_settings(&instead, &path, &bytes).await?;
                 site.notices.tell_names("settings that run nothing stay", &kept);
             } else if path == rules {
                 replaced = Some(instead);

@@ -55,14 +55,14 @@ impl InnerGitFiles {
 
     /// Keeps the settings that run nothing of files that were put back, once git can run.
     pub async fn settle(site: Site<'_>, differed: Vec<PutBack>) -> Result<(), ProtectError> {
-        for PutBack { path, instead } in differed {
+        for PutBack { path, instead, bytes } in differed {
             let is_config = path.file_name().is_some_and(|name| name == "config");
             if let Some(instead) = instead
                 && is_config
                 && leads_to_file(&instead)?
             {
                 let git = &site.repo.git;
-                git.keep_harmless_settings(&instead, &path).await?;
+                git.keep_harmless_settings(&instead, &path, &bytes).await?;
                 git.keep_place(&instead, &path, &site.repo.top).await?;
             }
         }
@@ -118,7 +118,7 @@ impl Inner {
             Below::new(&layout.git_dir).make_accessible(&layout.git_dir);
             restore()
         })?;
-        for PutBack { path, instead } in &differed {
+        for PutBack { path, instead, .. } in &differed {
             let kept = instead
                 .as_ref()
                 .map(|instead| format!(", and what was there is kept as {}", instead.display()));
