@@ -354,21 +354,13 @@ fn git_file(dir: &Path) -> Option<String> {
     read_regular_text(&dir.join(".git"), Links::Refused, 1 << 16).ok()
 }
 
-/// Reads the submodules that are checked out now.
+/// Reads the submodules that are checked out now, each before those that are in it.
 async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
-    let repo = site.repo;
     let mut found = Submodules::default();
-    // Without this file no submodule is registered, and no index has to be read.
-    if !is_there(&repo.top.join(".gitmodules"))? {
-        return Ok(found);
-    }
-    let entries = repo.index_entries(&repo.index()).await?;
-    for path in entries.submodules {
-        let dir = path_below(&repo.top, &path);
-        if !is_there(&dir.join(".git"))? {
-            continue;
-        }
-        let (_, head) = discover(&dir).await?;
+    let mut left = submodules_of(site.repo, b"").await?;
+    while let Some(path) = left.pop() {
+        let dir = path_below(&site.repo.top, &path);
+        let (repo, head) = discover(&dir).await?;
         if let Some(oid) = head.oid {
             found.submodule.push(Submodule {
                 path: percent_encode(&path),
@@ -377,8 +369,32 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
                 git_file: git_file(&dir),
             });
         }
+        if repo.top.canonicalize().ok() == dir.canonicalize().ok() {
+            left.extend(submodules_of(&repo, &path).await?);
+        }
     }
     Ok(found)
+}
+
+/// Returns the paths of the submodules of a repository that are checked out, below the path of the repository itself. The
+/// first is the last.
+async fn submodules_of(repo: &Repo, at: &[u8]) -> Result<Vec<Vec<u8>>, ProtectError> {
+    // Without this file no submodule is registered, and no index has to be read.
+    if !is_there(&repo.top.join(".gitmodules"))? {
+        return Ok(Vec::new());
+    }
+    let mut paths = Vec::new();
+    for path in repo.index_entries(&repo.index()).await?.submodules {
+        if is_there(&path_below(&repo.top, &path).join(".git"))? {
+            paths.push(if at.is_empty() {
+                path
+            } else {
+                [at, b"/", &path].concat()
+            });
+        }
+    }
+    paths.reverse();
+    Ok(paths)
 }
 
 fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), ProtectError> {

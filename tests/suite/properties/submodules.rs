@@ -115,25 +115,7 @@ fn repository_of_the_user_that_becomes_a_submodule_is_in_the_checkpoint() {
 fn a_submodule_in_another_one_is_named_itself() {
     let sandbox = Sandbox::new();
     sandbox.add_submodule();
-    let library = sandbox.outside("library");
-    let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
-    in_lib(
-        &sandbox,
-        &[&add[..], &[library.to_str().unwrap(), "inner"]].concat(),
-    );
-    in_lib(
-        &sandbox,
-        &[
-            "-c",
-            "user.name=U",
-            "-c",
-            "user.email=u@e",
-            "commit",
-            "-qm",
-            "inner",
-        ],
-    );
-    sandbox.git(&["commit", "-qam", "inner"]);
+    sandbox.add_submodule_in_lib();
     let inner = sandbox.top.join("lib/inner/a");
     fs::write(&inner, "mine\n").unwrap();
     sandbox
@@ -146,6 +128,44 @@ fn a_submodule_in_another_one_is_named_itself() {
         .step("next", &sandbox.completing("echo edited >lib/inner/a"))
         .exits(3)
         .says("the submodule lib/inner was left with uncommitted changes");
+    assert_eq!(fs::read_to_string(inner).unwrap(), "a\n");
+}
+
+#[test]
+fn submodule_of_a_submodule_comes_back() {
+    let commit = "-c user.name=A -c user.email=a@e commit -qam";
+    for misdeed in [
+        format!(
+            "echo b >lib/inner/a; git -C lib/inner {commit} b; git -C lib {commit} b; echo c >lib/inner/a"
+        ),
+        format!(
+            "git -C lib/inner checkout -q --orphan side; git -C lib/inner {commit} b; echo b >lib/inner/new"
+        ),
+        format!("git -C lib mv inner other; git -C lib {commit} b; echo c >lib/other/a"),
+        "rm -rf lib/inner; echo x >lib/inner".to_owned(),
+        "rm -rf lib".to_owned(),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.add_submodule();
+        sandbox.add_submodule_in_lib();
+        let heads = || ["lib", "lib/inner"].map(|at| sandbox.git(&["-C", at, "log", "-1", "--format=%H %D"]));
+        let (before, head) = (sandbox.files(), heads());
+        sandbox.start();
+        sandbox.step("next", &sandbox.failing(&misdeed)).exits(3);
+        assert_eq!(sandbox.files(), before, "{misdeed}");
+        assert_eq!(heads(), head, "{misdeed}");
+        sandbox
+            .step(
+                "retry",
+                &sandbox.completing(&format!(
+                    "echo b >lib/inner/a; git -C lib/inner {commit} b; git -C lib {commit} b"
+                )),
+            )
+            .exits(0);
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(sandbox.files(), before, "{misdeed}");
+        assert_eq!(heads(), head, "{misdeed}");
+    }
 }
 
 #[test]

@@ -106,6 +106,16 @@ impl Sandbox {
         self.git(&["commit", "-q", "-m", "lib"]);
     }
 
+    /// A submodule in that one, at `lib/inner`, committed in both; it is of the same library.
+    pub fn add_submodule_in_lib(&self) {
+        let library = self.outside("library");
+        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add"];
+        self.git(&[&["-C", "lib"][..], &add, &[library.to_str().unwrap(), "inner"]].concat());
+        let author = ["-c", "user.name=U", "-c", "user.email=u@e"];
+        self.git(&[&["-C", "lib"][..], &author, &["commit", "-qm", "inner"]].concat());
+        self.git(&["commit", "-qam", "inner"]);
+    }
+
     /// A copy of the standard repository: one commit on `main`, a clean work tree, an ignored `.env`,
     /// three stories of the change `add-login`.
     pub fn new() -> Self {

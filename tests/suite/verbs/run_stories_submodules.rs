@@ -205,34 +205,16 @@ fn filter_that_a_story_plants_in_the_submodule_of_the_loop_does_not_run() {
 #[test]
 fn story_that_moves_a_submodule_of_a_submodule_is_attempted_in_the_loops_own_work_tree() {
     let sandbox = with_lib(3);
-    let inner = sandbox.outside("inner");
-    sandbox.git(&["clone", "-q", "lib", inner.to_str().unwrap()]);
-    in_lib(
-        &sandbox,
-        &[
-            "-c",
-            "protocol.file.allow=always",
-            "submodule",
-            "--quiet",
-            "add",
-            inner.to_str().unwrap(),
-            "in",
-        ],
-    );
-    in_lib(
-        &sandbox,
-        &["-c", "user.name=U", "-c", "user.email=u@e", "commit", "-qm", "in"],
-    );
-    sandbox.git(&["commit", "-qam", "in"]);
-    sandbox.configure("ralph.verify", "! test -e lib/in/x");
+    sandbox.add_submodule_in_lib();
+    sandbox.configure("ralph.verify", "! test -e lib/inner/x");
     let commit = "git -c user.name=A -c user.email=a@e commit -qam";
     let agent = sandbox.completing(&format!(
         "echo x >work$RALPH_STORY; test $RALPH_STORY != 2 ||
-        {{ (cd lib/in; echo y >>a; {commit} in); (cd lib; {commit} in); }}"
+        {{ (cd lib/inner; echo y >>a; {commit} in); (cd lib; {commit} in); }}"
     ));
     run(&sandbox, &["--max-retries=0"], &agent)
         .exits(0)
-        .says("only the loop's own work tree can have what it did to the submodule lib/in: it is attempted there next time")
+        .says("only the loop's own work tree can have what it did to the submodule lib/inner: it is attempted there next time")
         .says("todo: 3 of 3 stories are complete");
     let mut made = verdicts(&sandbox);
     made.sort();
