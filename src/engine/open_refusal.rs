@@ -78,6 +78,10 @@ pub enum OpenRefusal {
             let change = typed(change);
             hint(format!("to go on from there: {switch}git ralph start {change} --resume --stories <list>; without --stories where the list is in a known place"))
         };
+    /// `start` was cut off before it changed a ref, and git has removed its commits.
+    #[error("the beginning of loop '{0}' was cut off, and git no longer has its commits (git prune); nothing was changed, and the loop is forgotten")]
+    BeginningGone(String)
+        => "to begin it again: git ralph start {change}", (change);
     /// There is no live loop, but perhaps finished ones.
     #[error("{}{}", if finished.is_empty() { "no loop has been started in this repository" } else { "there is no active loop here" }, list(" (finished: ", finished, ")"))]
     NoLoop {

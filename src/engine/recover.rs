@@ -9,6 +9,7 @@ use super::position::{View, refuse_branch_in_the_way};
 use super::steps::attempt::put_right;
 use super::steps::revert::Undoing;
 use super::steps::side::{left_list, release_list};
+use super::steps::start::forget_if_gone;
 use super::steps::{leave, revert};
 use super::story_source::take_commands;
 use super::transition::{self, Known};
@@ -205,6 +206,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     if let Some(intent) = open.state.intent.clone() {
         let (step, effect) = (intent.step(), intent.effect());
         end_orphans(open).await?;
+        forget_if_gone(open).await?;
         open.site().remove_stale_locks(&open.state.change).await?;
         open.site().put_half_written_away().await?;
         match transition::edits_since_cut_off(open, &intent).await? {

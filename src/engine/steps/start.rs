@@ -12,11 +12,12 @@ use super::snapshot::{anchor, kept_from_before, names, snapshot_message, staged_
 use crate::engine::attempt::held;
 use crate::engine::boxed::{self, Inside};
 use crate::engine::numbers::take_numbers;
+use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::position::{Position, View};
 use crate::engine::stories::{listed, progress_of};
 use crate::engine::transition::{self, Known, ORIGINAL_INDEX};
 use crate::engine::{Context, Loop, agent_of, missing_agents, own_output, refuse_inside_attempt};
-use crate::error::Error;
+use crate::error::{Error, refuse};
 use crate::events::{Notices, What};
 use crate::fs::may_exist;
 use crate::git::RefInfo;
@@ -66,7 +67,10 @@ pub(super) async fn begin<'o>(
         }),
         ..Known::fresh()
     };
-    transition::apply(&mut open, Intent::Start(plan), known).await?;
+    if let Err(error) = transition::apply(&mut open, Intent::Start(plan), known).await {
+        forget_if_gone(&open).await?;
+        return Err(error);
+    }
     open.view.note_at_checkpoint(true);
     tell(&open, options, &found, &saved);
     if let Some(old) = old {
@@ -80,6 +84,28 @@ pub(super) async fn begin<'o>(
     before_gates(&open).await;
     gates_at_start::run_gates(&mut open, options, is_first).await?;
     Ok(open)
+}
+
+/// Forgets a loop whose start was cut off before it changed a ref, if git no longer has the commits that it needs.
+///
+/// # Errors
+/// [`OpenRefusal::BeginningGone`] if it is forgotten.
+pub(in crate::engine) async fn forget_if_gone(open: &Loop<'_>) -> Result<(), Error> {
+    let state = &open.state;
+    if !matches!(state.intent, Some(Intent::Start(_))) {
+        return Ok(());
+    }
+    let before = &state.here.before;
+    let needed = [state.initial(), &before.snapshot]
+        .into_iter()
+        .chain(&before.anchor);
+    let needed: Vec<&Oid> = needed.collect();
+    let is_whole = open.repo().missing(&needed).await?.is_empty();
+    if is_whole || open.git().oid_at(state.tip_ref().as_str()).await?.as_ref() == Some(state.initial()) {
+        return Ok(());
+    }
+    open.store.door().remove_file(&open.store.state_file())?;
+    refuse(OpenRefusal::BeginningGone(open.change().to_string()))
 }
 
 /// Reports the progress of the list, what was saved, and warnings.

@@ -27,6 +27,7 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             found: path("/r/.git"),
         },
         OpenRefusal::Bare,
+        OpenRefusal::BeginningGone("add-login".to_owned()),
         OpenRefusal::InsideGitDir(path("/r/.git")),
         OpenRefusal::NoWorkTreeHere(path("/r/.git")),
         OpenRefusal::Device(path("/r/.git/commondir")),

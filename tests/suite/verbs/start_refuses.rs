@@ -293,3 +293,32 @@ fn work_tree_in_a_place_of_the_kernel_is_refused_before_anything_begins() {
         .says("--worktree=<another directory>");
     assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
 }
+
+#[test]
+fn beginning_whose_commits_are_pruned_is_forgotten() {
+    let sandbox = Sandbox::new();
+    sandbox.write("new", "new\n");
+    let before = sandbox.files();
+    let git = sandbox.git_program();
+    // The first is killed before it moves a ref, the second goes on.
+    let script = format!(
+        "git='{}'; case \" $* \" in *' update-ref '*)
+         test -e \"$notes/again\" || env -u GIT_INDEX_FILE $git prune --expire=now
+         test -e \"$notes/killed\" || {{ touch \"$notes/killed\"; kill -KILL $PPID; exit 1; }}
+         touch \"$notes/again\" ;; esac; exec $git \"$@\"",
+        git.display()
+    );
+    sandbox.install("git", &script);
+    let killed = sandbox.direct(&["start", CHANGE]).run();
+    assert_ne!(killed.code, 0);
+    let gone = "the beginning of loop 'add-login' was cut off, and git no longer has its commits";
+    sandbox.ralph(&["abort", CHANGE]).exits(1).says(gone);
+    let failed = sandbox.direct(&["start", CHANGE]).run();
+    failed.exits(1).says(gone);
+    assert_eq!(sandbox.files(), before);
+    sandbox
+        .ralph(&["status"])
+        .says("no loop has been started in this repository");
+    sandbox.start();
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+}
