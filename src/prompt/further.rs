@@ -17,6 +17,8 @@ pub struct Begins<'a> {
     pub files: &'a [String],
     /// The work that is left, in the words of the round before.
     pub left: &'a str,
+    /// True if the prompt of the attempt offers another process, and none follows this one.
+    pub is_last: bool,
 }
 
 /// Returns the prompt of another round: that of the attempt, and what the round is for.
@@ -25,6 +27,7 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
         checkpoint,
         files,
         left,
+        is_last,
     } = begins;
     let files = first_of(files);
     let said = quotation(&beginning(left, MAX_LEFT));
@@ -57,7 +60,12 @@ pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
              as described above.\n{also}"
         ),
     };
-    format!("{}\n\n{text}", prompt.trim_end())
+    let last = if is_last {
+        "\nNo other process of this attempt follows: if the rest needs one, the attempt has failed.\n"
+    } else {
+        ""
+    };
+    format!("{}\n\n{text}{last}", prompt.trim_end())
 }
 
 /// Returns the first of these files as a list.

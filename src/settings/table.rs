@@ -294,6 +294,11 @@ impl Settings {
         self.continuations.unwrap_or(CONTINUATIONS)
     }
 
+    /// Returns whether the prompt says how an agent asks for another process.
+    pub fn offers_to_continue(&self) -> bool {
+        self.continuations.is_some_and(|most| most > 0)
+    }
+
     /// Returns the pathspecs of the files on which the preparation of a work tree depends.
     pub fn all_setup_inputs(&self) -> Vec<String> {
         if !self.setup_inputs.is_empty() {

@@ -154,7 +154,7 @@ impl Texts {
             learnings: &self.learnings,
             learnings_file: &self.learnings_file,
             held_tests: held_tests(settings),
-            may_continue: may_continue(settings),
+            may_continue: settings.offers_to_continue(),
         }
     }
 }
@@ -179,11 +179,6 @@ pub(crate) fn context_files(top: &Path, source: &Source, listing: &Listing) -> V
     }
     files.extend(listing.has_more_text.then(|| source.path.clone()));
     files
-}
-
-/// Returns whether the prompt says how an agent asks for another process.
-fn may_continue(settings: &Settings) -> bool {
-    settings.continuations.is_some_and(|most| most > 0)
 }
 
 /// Returns the pathspecs of the tests that an attempt cannot change to pass its gates.

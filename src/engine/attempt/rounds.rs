@@ -157,6 +157,11 @@ impl Rounds {
         }
     }
 
+    /// Returns whether a round can still ask for another process.
+    pub fn may_continue(&self) -> bool {
+        self.continued < self.most
+    }
+
     fn continues(&self, judgement: &Judgement) -> bool {
         judgement.left.is_some() && self.most > 0
     }

@@ -108,6 +108,11 @@ fn rounds_that_change_nothing_or_never_end_fail_the_attempt() {
             .noted("prompt.1")
             .contains("<promise>CONTINUE: ...</promise>")
     );
+    let is_last = |round: u32| {
+        let prompt = sandbox.noted(&format!("prompt.{round}"));
+        prompt.contains("No other process of this attempt follows")
+    };
+    assert_eq!([2, 3, 4].map(is_last), [false, false, true]);
     sandbox.configure("ralph.continue", "0");
     sandbox
         .step("retry", &rounds(&sandbox, &[&format!("echo x >>made; {more}")]))

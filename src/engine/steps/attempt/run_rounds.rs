@@ -124,7 +124,9 @@ pub(super) async fn run(
             open.save()?;
             let left = outcome.judgement.left.take();
             let words = open.state.here.messages.iter().skip(shown);
-            let text = next_prompt(open, &prompt, why, left.as_deref(), &work.files);
+            let is_last = begun.settings.offers_to_continue() && !rounds.may_continue();
+            let left_words = left.as_deref().unwrap_or_default();
+            let text = next_prompt(open, &prompt, why, (left_words, is_last), &work.files);
             round.text = with_messages(text, words);
             open.emit(What::RoundStarted {
                 story: begun.story.id.clone(),
@@ -155,7 +157,13 @@ pub(crate) async fn after_turn(
     match what_follows(open, &mut rounds, outcome, (prompt, doubt), &mut work).await {
         Next::Judge(judgement) => Ok(judgement),
         Next::Round(why, judgement) => {
-            let text = next_prompt(open, "", why, judgement.left.as_deref(), &work.files);
+            let text = next_prompt(
+                open,
+                "",
+                why,
+                (judgement.left.as_deref().unwrap_or_default(), false),
+                &work.files,
+            );
             Err((why, text.replacen("An earlier process of this attempt", "You", 1)))
         }
     }
@@ -369,7 +377,7 @@ fn next_prompt(
     open: &Loop<'_>,
     prompt: &str,
     why: Further,
-    left: Option<&str>,
+    (left, is_last): (&str, bool),
     files: &[FileStat],
 ) -> String {
     let files: Vec<String> = files
@@ -382,7 +390,8 @@ fn next_prompt(
     let begins = Begins {
         checkpoint: open.state.checkpoint().short(),
         files: &files,
-        left: left.unwrap_or_default(),
+        left,
+        is_last,
     };
     further(prompt, why, begins)
 }
