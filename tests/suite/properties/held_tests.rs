@@ -396,6 +396,47 @@ fn renamed_test_that_is_in_the_way_of_the_old_one_is_absent() {
 }
 
 #[test]
+fn test_that_an_attempt_added_hides_none_of_the_user() {
+    for (adds, allowed, code) in [
+        ("echo 'exit 0' >tests/first.sh", &[][..], 3),
+        ("echo 'exit 0' >tests/first.sh", &["--allow-test-changes"], 0),
+        ("echo 'test -e app.sh' >tests/next.sh", &[], 3),
+    ] {
+        let sandbox = project(4);
+        // As a runner whose configuration says which tests run.
+        sandbox.configure("ralph.verify", "for t in tests/*.sh; do . ./$t; done");
+        sandbox.start();
+        let agent = sandbox.completing(adds);
+        let args = [&["next"], allowed, &["--", &agent]].concat();
+        sandbox.ralph(&args).exits(0);
+        sandbox
+            .step("next", &sandbox.completing("echo 'echo 5' >app.sh"))
+            .exits(code);
+        if code == 3 {
+            sandbox
+                .step("retry", &sandbox.completing("echo x >new"))
+                .exits(0)
+                .says("the gates also pass with them as you last stood for them: tests/");
+        }
+    }
+}
+
+#[test]
+fn added_test_is_held_to_its_first_version() {
+    let sandbox = project(4);
+    sandbox.configure("ralph.verify", "for t in tests/*.sh; do sh $t || exit 1; done");
+    sandbox.start();
+    let adds = "echo 'test -e part' >tests/part.sh; echo x >part";
+    sandbox.step("next", &sandbox.completing(adds)).exits(0);
+    let weakens = "echo true >tests/part.sh";
+    sandbox.step("next", &sandbox.completing(weakens)).exits(0);
+    sandbox
+        .step("next", &sandbox.completing("rm part"))
+        .exits(3)
+        .says("tests/part.sh (changed)");
+}
+
+#[test]
 fn test_changes_by_the_user_become_the_held_version() {
     let weaken = "echo true >tests/value.sh";
     let breaks = "echo 'echo 5' >app.sh";

@@ -148,21 +148,26 @@ pub(super) async fn judge(
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
     }
     let mut stood = stood::trees(open, &pathspecs(open, settings)).await?;
-    stood.retain(|tree| *tree != checkpoint);
+    stood.retain(|group| !group.contains(&checkpoint));
     let mut by_person = Vec::new();
-    for tree in &stood {
-        by_person.push(find(open, tree, settings, rules.lenient(), before, after).await?);
+    for group in stood {
+        let mut compared = Vec::new();
+        for tree in group {
+            let found = find(open, &tree, settings, rules.lenient(), before, after).await?;
+            compared.push((tree, found));
+        }
+        by_person.push(compared);
     }
     // What no checkpoint takes in, reviewers do not see.
     let is_hidden = |file: &Touched| file.deed == Deed::Hidden;
-    let mut all = by_person.iter().chain([&found]);
+    let of_person = || by_person.iter().flatten();
+    let mut all = of_person().map(|(_, found)| found).chain([&found]);
     let is_seen = !all.any(|found| found.files.iter().any(is_hidden));
     let reviewers_decide = of_agent && settings.has_tests_reviewed();
     let mut proof = Proof::default();
     if reviewers_decide {
         proof.for_review.add(&found, &checkpoint);
     }
-    let mut compared = vec![&found];
     let mut has_run = false;
     let ran = run_held(
         open,
@@ -173,23 +178,17 @@ pub(super) async fn judge(
     )
     .await?;
     let mut failed = ran.map(|refused| (&found, Since::Checkpoint, refused));
-    if failed.is_none() {
-        // Where the first does not pass, a file at its new name may be in the way of that at its old one.
-        for person in &by_person {
-            let ran = run_held(
-                open,
-                begun,
-                (person, Since::Person),
-                (after, &mut has_run),
-                &mut proof,
-            )
-            .await?;
-            failed = ran.map(|refused| (person, Since::Person, refused));
-            if !matches!(failed, Some((.., Refused::ByGates(_)))) {
-                compared.push(person);
+    let mut refused = None;
+    for group in &by_person {
+        for (_, person) in group.iter().take_while(|_| failed.is_none()) {
+            let since = (person, Since::Person);
+            let ran = run_held(open, begun, since, (after, &mut has_run), &mut proof).await?;
+            refused = ran.map(|refused| (person, Since::Person, refused));
+            if !matches!(refused, Some((.., Refused::ByGates(_)))) {
                 break;
             }
         }
+        failed = failed.or(refused.take());
     }
     match failed {
         None => {}
@@ -199,9 +198,8 @@ pub(super) async fn judge(
                 since.words(),
                 named(found.held())
             ));
-            if let (Some(person), Some(tree)) = (by_person.first(), stood.first()) {
+            for (tree, person) in of_person() {
                 proof.for_review.add(person, tree);
-                compared.push(person);
             }
             proof.for_review.refused = Some(judgement);
             proof.seconds.clear();
@@ -213,6 +211,7 @@ pub(super) async fn judge(
         }
         Some((.., Refused::Otherwise(judgement))) => return Ok(Err(judgement)),
     }
+    let compared: Vec<&Found> = of_person().map(|(_, found)| found).chain([&found]).collect();
     proof.rests_on = rests_on(open, settings, after.tree(), &compared).await?;
     if proof.for_review.refused.is_some() {
         proof.rests_on.retain(|basis| *basis == Basis::TestChangesAllowed);

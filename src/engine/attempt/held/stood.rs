@@ -1,5 +1,6 @@
-//! Finds the tests and gate scripts as the user stood for them: as they were at the start of the loop, at a path's first
-//! checkpoint, or after edits and changes that the user made or allowed since. What attempts made of them does not count.
+//! Finds the tests and gate scripts as the user stood for them: as they were at the start of the loop, or after edits and changes
+//! that the user made or allowed since. What attempts made of them does not count; what attempts added counts as it first was,
+//! and as absent.
 
 use std::collections::BTreeMap;
 
@@ -13,43 +14,63 @@ use crate::state::Stood;
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Version {
     stood: Option<StagedEntry>,
+    /// As an attempt added it, if the user did not stand for it since.
+    added: Option<StagedEntry>,
     last: Option<StagedEntry>,
-    /// True if an attempt has moved the file here from a path that the user stood for.
+    /// True if an attempt has moved the file here from another path.
     is_moved: bool,
 }
 
-/// Returns the tree of the last checkpoint with these files as the user stood for them. If an attempt has moved one, a second tree
-/// lacks it at its new path, where it may be in the way of the one at the old path. Two git processes if there was a checkpoint
-/// before, and more only where they differ.
-pub(super) async fn trees(open: &Loop<'_>, pathspecs: &[String]) -> Result<Vec<Oid>, Error> {
+/// Returns trees of the last checkpoint with these files as the user stood for them. The gates have to pass with one tree of each
+/// group:
+///
+/// - with the files that attempts added as they first were; and either with the moved ones at their new path too, or without
+///   these, which may be in the way of those at the old path;
+/// - without all of them: with what an attempt added, the user's own tests may not run.
+///
+/// Two git processes if there was a checkpoint before, and more only where files differ.
+pub(super) async fn trees(open: &Loop<'_>, pathspecs: &[String]) -> Result<Vec<Vec<Oid>>, Error> {
     let state = &open.state;
-    let last = state.checkpoint_tree().clone();
     if pathspecs.is_empty() {
-        return Ok(vec![last]);
+        return Ok(Vec::new());
     }
-    let repo = open.repo();
-    let initial = state.initial();
+    let (repo, initial, last) = (open.repo(), state.initial(), state.checkpoint_tree());
     let history = repo
         .git
         .history_among(initial, state.checkpoint(), pathspecs)
         .await?;
     let versions = versions(initial, history, &state.common.stood);
-    let differing = versions
-        .iter()
-        .filter(|(_, version)| version.stood != version.last);
-    let changes = differing.map(|(path, version)| PathChange {
-        path: path.clone(),
-        was: None,
-        is: version.stood.clone(),
+    let changes = versions.iter().filter_map(|(path, version)| {
+        let is = version.stood.as_ref().or(version.added.as_ref());
+        let is_other = !version.is_moved && is != version.last.as_ref();
+        is_other.then(|| PathChange {
+            path: path.clone(),
+            was: None,
+            is: is.cloned(),
+        })
     });
     let scratch = open.site().file("held.index");
-    let mut trees = vec![repo.tree_changed(&scratch, &last, changes.collect()).await?];
-    let moved = versions.into_iter().filter(|(_, version)| version.is_moved);
-    let moved: Vec<Vec<u8>> = moved.map(|(path, _)| path).collect();
+    let whole = repo.tree_changed(&scratch, last, changes.collect()).await?;
+    let paths = |is_one: fn(&Version) -> bool| -> Vec<Vec<u8>> {
+        let those = versions.iter().filter(|(_, version)| is_one(version));
+        those.map(|(path, _)| path.clone()).collect()
+    };
+    let (moved, added) = (
+        paths(|version| version.is_moved),
+        paths(|version| version.added.is_some()),
+    );
+    let mut of_added = vec![whole];
     if !moved.is_empty() {
-        trees.push(repo.tree_with(&scratch, &trees[0], &[], &moved).await?);
+        of_added.push(repo.tree_with(&scratch, &of_added[0], &[], &moved).await?);
     }
-    Ok(trees)
+    let Some(unmoved) = of_added.last() else {
+        return Ok(Vec::new());
+    };
+    if added.is_empty() {
+        return Ok(vec![vec![unmoved.clone()]]);
+    }
+    let without = repo.tree_with(&scratch, unmoved, &[], &added).await?;
+    Ok(vec![of_added, vec![without]])
 }
 
 /// Returns the versions of the paths that changed since the commit `start`: `history` has the changes of each commit, the
@@ -76,41 +97,31 @@ fn versions(
     versions
 }
 
-/// Notes a change, which `counts` if the user stands for it. A file that an attempt moves keeps its version at its old path: under the
-/// new name, no gate may run it.
+/// Notes a change, which `counts` if the user stands for it. A file that an attempt moves keeps its version at its old path, and has
+/// none at the new one: under that name, no gate may run it.
 fn note(versions: &mut BTreeMap<Vec<u8>, Version>, change: PathChange, counts: bool) {
     let PathChange { path, was, is } = change;
-    let from = was
-        .as_ref()
-        .map(|entry| entry.path.clone())
-        .filter(|from| *from != path);
-    let Some(from) = from else {
-        let version = versions.entry(path).or_insert_with(|| Version {
-            stood: was.or_else(|| is.clone()),
+    let is_moved = was.as_ref().is_some_and(|was| was.path != path);
+    let mut first = Version {
+        added: is.clone().filter(|_| was.is_none()),
+        is_moved,
+        ..Version::default()
+    };
+    if let (true, Some(was)) = (is_moved, was.clone()) {
+        let gone = versions.entry(was.path.clone()).or_insert_with(|| Version {
+            stood: Some(was),
             ..Version::default()
         });
         if counts {
-            (version.stood, version.is_moved) = (is.clone(), false);
+            (gone.stood, gone.added) = (None, None);
         }
-        version.last = is;
-        return;
-    };
-    let gone = versions.entry(from).or_insert_with(|| Version {
-        stood: was,
-        ..Version::default()
-    });
-    let is_moved = !counts && (gone.is_moved || gone.stood.is_some());
-    if counts || gone.is_moved {
-        gone.stood = None;
+        (gone.last, gone.is_moved) = (None, false);
+    } else {
+        first.stood = was;
     }
-    (gone.last, gone.is_moved) = (None, false);
-    let version = versions.entry(path).or_insert_with(|| Version {
-        stood: is.clone(),
-        is_moved,
-        ..Version::default()
-    });
+    let version = versions.entry(path).or_insert(first);
     if counts {
-        (version.stood, version.is_moved) = (is.clone(), false);
+        (version.stood, version.added, version.is_moved) = (is.clone(), None, false);
     }
     version.last = is;
 }
@@ -165,8 +176,17 @@ mod tests {
         let stood_for = versions(&oid('0'), history.collect(), &stood);
         let stood_for = stood_for.iter().map(|(path, version)| {
             let path = String::from_utf8_lossy(path);
+            let added = version
+                .added
+                .as_ref()
+                .map(|_| format!("+{}", name(&version.added)));
+            let added = added.unwrap_or_default();
             let moved = if version.is_moved { " moved" } else { "" };
-            format!("{path}:{}{}{moved}", name(&version.stood), name(&version.last))
+            format!(
+                "{path}:{}{added}{}{moved}",
+                name(&version.stood),
+                name(&version.last)
+            )
         });
         stood_for.collect::<Vec<_>>().join(" ")
     }
@@ -189,21 +209,21 @@ mod tests {
 
     #[test]
     fn new_path_holds_its_first_version_and_a_moved_file_that_of_its_old_path() {
-        assert_eq!(
-            stood_for(&[('1', &[("t", "-a")]), ('2', &[("t", "ab")])], &[]),
-            "t:ab"
-        );
+        let changed: &[Commit<'_>] = &[('1', &[("t", "-a")]), ('2', &[("t", "ab")])];
+        assert_eq!(stood_for(changed, &[]), "t:-+ab");
+        assert_eq!(stood_for(changed, &[('0', '1')]), "t:ab");
+        assert_eq!(stood_for(changed, &[('1', '2')]), "t:bb");
         assert_eq!(
             stood_for(&[('1', &[("t", "-a")]), ('2', &[("t", "a-")])], &[]),
-            "t:a-"
+            "t:-+a-"
         );
         assert_eq!(stood_for(&[('1', &[("t", "a-")])], &[('0', '1')]), "t:--");
         let moved: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("t>u", "bc")])];
-        assert_eq!(stood_for(moved, &[]), "t:a- u:cc moved");
+        assert_eq!(stood_for(moved, &[]), "t:a- u:-c moved");
         assert_eq!(stood_for(moved, &[('1', '2')]), "t:-- u:cc");
         // Moved on, and back.
         let on: &[Commit<'_>] = &[('1', &[("t>u", "aa")]), ('2', &[("u>v", "ab")])];
-        assert_eq!(stood_for(on, &[]), "t:a- u:-- v:bb moved");
+        assert_eq!(stood_for(on, &[]), "t:a- u:-- v:-b moved");
         let back: &[Commit<'_>] = &[('1', &[("t>u", "aa")]), ('2', &[("u>t", "ab")])];
         assert_eq!(stood_for(back, &[]), "t:ab u:--");
     }
