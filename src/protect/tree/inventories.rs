@@ -1,9 +1,11 @@
 //! The inventories among the records, and whether a path that they have is still there.
 
+use std::collections::BTreeSet;
+
 use super::inventory::{Inventory, Kind};
 use super::moment::Moment;
 use crate::fs::{Below, FileError, is_there, kind_of, may_be_there, path_below};
-use crate::paths::parents;
+use crate::paths::{directories, parents};
 use crate::protect::permissions::look_with_permissions;
 use crate::protect::records::{Paths, Records};
 
@@ -82,6 +84,27 @@ impl Records {
             return Ok(None);
         }
         Ok(Some(Inventory::from_bytes(&self.read(name)?)))
+    }
+
+    /// Forgets these paths as untracked before the last attempt, and the ignored directories around them: they go with work that
+    /// is undone, and do not come back with that record.
+    pub(super) fn forget_before_attempt(&self, gone: &[Vec<u8>]) -> Result<(), FileError> {
+        let Some(mut before) = self.inventory_before_attempt()? else {
+            return Ok(());
+        };
+        let paths: BTreeSet<&[u8]> = gone.iter().map(Vec::as_slice).collect();
+        let around = directories(paths.iter().copied());
+        let goes = |path: &[u8], kind: Kind| {
+            let mut above = parents(path);
+            paths.contains(path)
+                || above.any(|dir| paths.contains(dir))
+                || kind.is_ignored() && around.contains(path)
+        };
+        if before.iter().any(|(path, item)| goes(path, item.kind)) {
+            before.retain(|path, kind| !goes(path, kind));
+            self.save_inventory(Moment::Checkpoint, &before)?;
+        }
+        Ok(())
     }
 
     /// Saves an inventory of that moment; the checkpoint's is the one before the last attempt.

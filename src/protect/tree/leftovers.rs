@@ -141,6 +141,9 @@ impl Savepoint<'_> {
                     .is_some_and(|changed| Some(changed) < since);
             !(stays && holds_no_file(&dir))
         });
+        if !self.has_own_inventory {
+            records.forget_before_attempt(&away)?;
+        }
         let mut went = BTreeSet::new();
         for path in &away {
             put_away(self.site, &self.nested, path, trash)?;

@@ -374,6 +374,27 @@ fn files_that_only_an_undone_rule_hid_are_named() {
 }
 
 #[test]
+fn ignored_files_of_undone_stories_are_in_no_later_commit() {
+    let sandbox = Sandbox::started();
+    let writes = "test $RALPH_STORY != 1 || { printf 'keys/\\n*.key\\n' >.gitignore; mkdir keys; echo secret | tee a.key >keys/b; }";
+    for _ in 1..=3 {
+        let agent = sandbox.completing(&format!("{writes}; echo x >\"story-$RALPH_STORY\""));
+        sandbox.step("next", &agent).exits(0);
+    }
+    sandbox.ralph(&["redo", "1", "--force"]).exits(0);
+    sandbox.is_at_checkpoint();
+    let trash = sandbox.top.join(".git/ralph/add-login/trash/redo.1.1");
+    for file in ["a.key", "keys/b"] {
+        assert!(
+            !sandbox.top.join(file).exists() && trash.join(file).exists(),
+            "{file}"
+        );
+    }
+    sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
+    assert_eq!(sandbox.subjects("HEAD")[..2], ["checkpoint: 1", "initial state"]);
+}
+
+#[test]
 fn archived_list_is_back() {
     let sandbox = Sandbox::new();
     sandbox.start();
