@@ -25,11 +25,13 @@ const STATUS: &str = "status, status code, code, error, http, http/1.1, http/2";
 
 /// Returns the fault that the last words report; `stdout` is given only if it is short.
 pub(super) fn fault_in(stdout: Option<&[u8]>, stderr: &[u8]) -> Option<Fault> {
-    let believed = |fault: &Fault| is_believed(fault.kind);
+    // Where the agent has printed much, its work may be what found no connection.
+    let is_short = stdout.is_some();
+    let believed = |fault: &Fault| is_believed(fault.kind) || is_short && is_network(fault);
     let fault_of = |text: &[u8]| {
         let text = plain_text(text);
         let in_json = gemini::fault_in_json(&text).filter(believed);
-        in_json.or_else(|| last_lines(&text).find_map(fault_of_line))
+        in_json.or_else(|| last_lines(&text).find_map(|line| fault_of_line(line).filter(believed)))
     };
     stdout.and_then(fault_of).or_else(|| fault_of(stderr))
 }
@@ -60,11 +62,18 @@ fn last_lines(text: &str) -> impl Iterator<Item = &str> {
 
 fn fault_of_line(line: &str) -> Option<Fault> {
     let lower = line.to_lowercase();
-    let fault = match by_words(&lower) {
+    Some(match by_words(&lower) {
         Some(kind) => Fault::of_kind(kind, line),
         None => Fault::new(None, Some(status_in(&lower)?), line),
-    };
-    is_believed(fault.kind).then_some(fault)
+    })
+}
+
+/// Returns whether a fault is certainly that the service was not reached.
+fn is_network(fault: &Fault) -> bool {
+    let words = "econnrefused, econnreset, enotfound, eai_again, fetch failed, failed to connect, unable to connect, \
+                 could not resolve, connection error, network error";
+    let said = fault.message.to_lowercase();
+    fault.kind == FaultKind::Network && phrases(words).any(|word| said.contains(word))
 }
 
 /// Returns the status of an error in a line, if it is called one: other numbers can mean anything.
@@ -146,6 +155,12 @@ mod tests {
         ] {
             assert_eq!(kind(text), wanted, "{text}");
         }
+        let refused = "Error: connect ECONNREFUSED 127.0.0.1:443\n";
+        assert_eq!(kind(refused), None);
+        let short = |text: &str| fault_in(Some(text.as_bytes()), b"").map(|fault| fault.kind);
+        assert_eq!(short(refused), Some(Network));
+        assert_eq!(short("Error: failed to connect to api.x.com\n"), Some(Network));
+        assert_eq!(short("the network test failed\n"), None);
         let long = format!("rate limit {}\n", "x".repeat(LINE_CHARS));
         assert_eq!(kind(&long), None);
     }

@@ -16,6 +16,8 @@ use crate::state::Verdict;
 
 /// Exit codes with which a shell reports that a program is missing or cannot be run.
 const NOT_FOUND: &[i32] = &[126, 127];
+/// Exit codes of programs that crashed: a panic of Rust, and a signal as a shell reports it.
+const CRASHES: &[i32] = &[101, 132, 134, 135, 136, 137, 139];
 
 /// The reason of a story that was accepted without a promise.
 const UNPROMISED: &str = "accepted without a promise (ralph.noSignal)";
@@ -200,6 +202,13 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
     let exit = code.map_or_else(String::new, |code| format!(" (exit code {code})"));
     let last_line = code.and(report.last_line.as_ref());
     let last_line = last_line.map_or_else(String::new, |line| format!(": {line}"));
+    let may_crash = code.is_some_and(|code| CRASHES.contains(code) || report.last_line.is_none());
+    if !report.ended && report.is_other && may_crash {
+        return Judgement::unjudged(
+            Unjudged::Crashed,
+            format!("the agent ended without its output{exit}{last_line}"),
+        );
+    }
     if !report.ended && report.is_other {
         return other_format(report, name, code.is_some(), &format!("{exit}{last_line}"));
     }
@@ -383,6 +392,16 @@ mod tests {
             unread.advice.as_deref(),
             Some("check ralph.agent.codex.args and ralph.agent.codex.command")
         );
+        for (stderr, code) in [
+            ("thread 'main' panicked at x.rs", 101),
+            ("Segmentation fault", 139),
+            ("", 1),
+        ] {
+            let mut decoder = Decoder::new(Format::Codex, "");
+            decoder.push_stderr(stderr.as_bytes());
+            let crashed = judge(&Ending::Exited(code), &decoder.finish(), Some("codex"));
+            assert_eq!(crashed.unjudged, Some(Unjudged::Crashed), "{stderr}");
+        }
         let cut = judged("{\"type\":\"thread.started\"}\n");
         assert_eq!(
             cut.reason.as_deref(),
