@@ -119,6 +119,11 @@ impl Attempt {
         self.rests_on.iter().any(is_word) && !self.rests_on.contains(&Basis::Review)
     }
 
+    /// Returns whether its promise was judged although it is doubtful, and no reviewer has accepted the work.
+    pub fn is_doubtful(&self) -> bool {
+        self.rests_on.contains(&Basis::Doubtful) && !self.rests_on.contains(&Basis::Review)
+    }
+
     /// Returns whether the agent's word is all that speaks for it, one way or the other; `None` if that is not known.
     pub fn is_by_word_alone(&self) -> Option<bool> {
         (!self.rests_on.is_empty()).then(|| self.is_by_promise_alone() || self.is_by_word())

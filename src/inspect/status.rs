@@ -60,6 +60,8 @@ pub struct Status {
     /// The ids of complete stories for which no file changed, and that the agent alone says are done; null if the events do
     /// not tell.
     pub by_word: Option<Vec<String>>,
+    /// The ids of complete stories whose promise is doubtful, and that no reviewer accepted; null if the events do not tell.
+    pub doubtful: Option<Vec<String>>,
     /// The ids of stories that were open, and are done or gone although no attempt was made at them.
     pub by_list: Vec<String>,
     /// The attempts after which something of the list was put back, as story@number.
@@ -225,7 +227,8 @@ impl Status {
     /// are complete, because an attempt whose checkpoint was cut off is done again, but those that are open in the list again;
     /// the attempts say what each rests on, and some may be missing (a full disk, an earlier version).
     fn add_bases(&mut self, state: &State, tally: &Tally) -> Option<()> {
-        let (mut promise_alone, mut without_promise, mut by_word) = (0, 0, Vec::new());
+        let (mut promise_alone, mut without_promise) = (0, 0);
+        let (mut by_word, mut doubtful) = (Vec::new(), Vec::new());
         let completed = &state.progress().completed;
         for (at, story) in completed.iter().enumerate() {
             let is_again = completed[..at].iter().any(|earlier| earlier.id == story.id);
@@ -240,11 +243,14 @@ impl Status {
             without_promise += usize::from(attempt.is_unpromised());
             if attempt.is_by_word() {
                 by_word.push(story.id.clone());
+            } else if attempt.is_doubtful() {
+                doubtful.push(story.id.clone());
             }
         }
         self.by_promise_alone = Some(promise_alone);
         self.without_promise = Some(without_promise);
         self.by_word = Some(by_word);
+        self.doubtful = Some(doubtful);
         Some(())
     }
 
@@ -379,6 +385,7 @@ impl Status {
             by_promise_alone: None,
             without_promise: None,
             by_word: None,
+            doubtful: None,
             session: SessionStatus::of(state),
             operation: None,
             closed: None,

@@ -96,6 +96,7 @@ pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
 pub(super) fn far_of(status: &Status) -> Option<String> {
     let (done, total) = (status.stories_done?, status.stories_total?);
     let (by_list, by_word) = (&status.by_list, status.by_word.as_deref().unwrap_or_default());
+    let doubtful = status.doubtful.as_deref().unwrap_or_default();
     let left_out = parts_of_stories(&[(&status.skipped, "skipped"), (&status.put_off, "put off")]);
     // Events are lost with a full disk, or are another machine's.
     let is_unrecorded = done > by_list.len() && status.by_promise_alone.is_none();
@@ -104,12 +105,13 @@ pub(super) fn far_of(status: &Status) -> Option<String> {
     } else {
         ""
     };
-    if by_list.is_empty() && by_word.is_empty() {
+    if by_list.is_empty() && by_word.is_empty() && doubtful.is_empty() {
         return Some(far(done, total, &[]) + &left_out + unrecorded);
     }
     let unseen = parts_of_stories(&[
         (by_list, "done or gone without an attempt"),
         (by_word, "without a changed file, on the agent's word"),
+        (doubtful, "although the agent's own words may deny it"),
     ]);
     let all = counted(total, "story is", "stories are");
     Some(format!(

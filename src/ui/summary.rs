@@ -95,7 +95,8 @@ pub fn unseen(status: &Status) -> String {
 }
 
 fn has_unseen(status: &Status) -> bool {
-    !status.by_list.is_empty() || status.by_word.as_ref().is_some_and(|ids| !ids.is_empty())
+    let is_any = |of: &Option<Vec<String>>| of.as_ref().is_some_and(|ids| !ids.is_empty());
+    !status.by_list.is_empty() || is_any(&status.by_word) || is_any(&status.doubtful)
 }
 
 /// Returns the commands that can be typed next, in the manner of `git status`.

@@ -203,4 +203,10 @@ fn checkpoint_says_that_words_speak_against_the_promise_on_which_it_rests() {
     );
     let body = sandbox.git(&["log", "-1", "--format=%B"]);
     assert!(body.contains("Ralph-Rests-On: promise, doubtful"), "{body}");
+    assert_eq!(sandbox.status()["doubtful"], serde_json::json!(["1"]));
+    let said = sandbox.ralph(&["status"]).exits(0).stdout;
+    assert!(
+        said.contains(", 1 although the agent's own words may deny it (1)"),
+        "{said}"
+    );
 }
