@@ -169,9 +169,17 @@ impl Status {
         let change = &typed(&self.change);
         let more = self.current.as_ref().map_or(0, |current| current.retries) + 1;
         let more = more.max(self.max_retries.saturating_add(1));
-        let retry = format!("{} --max-retries {more}", self.step("retry", driver));
+        let (option, purpose) = if self.current.as_ref().is_some_and(|current| current.needs_leave) {
+            (
+                "--allow-test-changes".to_owned(),
+                "to let the story change tests, if that is right",
+            )
+        } else {
+            (format!("--max-retries {more}"), "to try again")
+        };
+        let retry = format!("{} {option}", self.step("retry", driver));
         let steps = [
-            does(&retry, "to try again"),
+            does(&retry, purpose),
             does(&format!("skip {change}"), "to skip the story"),
             does(&format!("finish {change}"), "to close the loop"),
         ];

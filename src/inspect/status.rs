@@ -175,6 +175,9 @@ pub struct CurrentStory {
     pub retries: u32,
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
+    /// True if it is not retried, because it needs leave to change tests.
+    #[serde(skip)]
+    pub needs_leave: bool,
 }
 
 impl Status {
@@ -335,6 +338,7 @@ impl Status {
                 attempt: Some(story.attempt),
                 retries: story.retries,
                 reason: story.why().map(ToOwned::to_owned),
+                needs_leave: story.is_spent,
             }),
             (None, Some(Upcoming::Story(story))) => Some(CurrentStory {
                 id: story.id.clone(),

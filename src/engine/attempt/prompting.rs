@@ -47,7 +47,9 @@ pub fn prompt_text(
         if of == story.id {
             number < attempt && open.state.here.restored.as_deref() != Some(&*format!("{of}@{number}"))
         } else {
-            work().is_some_and(|work| work.attempt != number)
+            let undone = open.state.progress().redone_at(of);
+            let is_undone = undone.is_some_and(|(kept, _)| kept == open.change().attempt_ref(of, number));
+            is_undone || work().is_some_and(|work| work.attempt != number)
         }
     });
     let change = open.change().worked_on();

@@ -172,7 +172,12 @@ fn agent_that_asks_for_a_held_file_uses_up_no_retries() {
         "--",
         &agent,
     ];
-    sandbox.ralph(&run).exits(4).says("let it: --allow-test-changes");
+    let next = "(use \"git ralph run add-login --allow-test-changes\" to let the story change tests, if that is right)";
+    sandbox
+        .ralph(&run)
+        .exits(4)
+        .says("let it: --allow-test-changes")
+        .says(next);
     assert_eq!(sandbox.attempts().len(), 1);
     let agent = sandbox.completing("echo 5 >tests/expected; echo 'echo 5' >app.sh");
     let allowed = ["run", CHANGE, "--allow-test-changes", "--", &agent];

@@ -95,6 +95,18 @@ fn redo_undoes_later_stories_only_if_it_is_told_to() {
     assert_eq!(verdicts(&sandbox), "1@1 redone, 2@1 redone, 3@1 redone");
     let log = sandbox.ralph(&["log"]).exits(0).stdout;
     assert!(log.contains("undone with story 1"), "{log}");
+    sandbox.write(
+        ".git/ralph/add-login/learnings.md",
+        "[1@1] one\n[2@1] two\n[3@1] three\n",
+    );
+    let prompt = sandbox.ralph(&["prompt", CHANGE]).exits(0).stdout;
+    for note in [
+        "[1@1, not accepted] one",
+        "[2@1, not accepted] two",
+        "[3@1, not accepted] three",
+    ] {
+        assert!(prompt.contains(note), "{prompt}");
+    }
     run(&sandbox);
     assert_eq!(sandbox.read("story-2"), "2\n");
     sandbox.ralph(&["report", "-o", "-"]).exits(0);
