@@ -266,6 +266,11 @@ fn tell_agent(open: &Loop<'_>, options: &StartOptions) {
     for (key, missing) in missing_agents(&options.agent, &options.settings, &open.repo().top) {
         open.tell(format!("warning: {key}: cannot find the agent '{missing}'"));
     }
+    if let reviewers @ [_, _, ..] = options.settings.review.as_slice() {
+        // A command line can contain keys: it is not recorded.
+        let words = format!("reviewers, all of which have to accept: {}", reviewers.join(", "));
+        open.context.tell(open.change(), words);
+    }
     let Some(agent) = agent_of(&options.agent, &options.settings, &open.repo().top) else {
         return;
     };

@@ -470,7 +470,8 @@ fn all_of_several_reviewers_have_to_accept() {
     );
     let preview = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0).stdout;
     assert!(preview.contains("reviewer: one\nreviewer: two\n"), "{preview}");
-    sandbox.start();
+    let names = "reviewers, all of which have to accept: one, two";
+    sandbox.ralph(&["start", CHANGE]).exits(0).says(names);
     attempt(&sandbox, "next")
         .exits(3)
         .says("the reviewer two rejected the work");
