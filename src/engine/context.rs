@@ -143,7 +143,11 @@ impl<'o> Context<'o> {
     /// Goes to another work tree of the repository, and reads its configuration, which may differ.
     pub async fn at(self, top: &Path) -> Result<Self, Error> {
         let here = Git::at_top(top);
-        let (found, configuration) = tokio::join!(discover(top), Configuration::read(&here));
+        let (mut found, mut configuration) = tokio::join!(discover(top), Configuration::read(&here));
+        if let Err(GitError::Failed { words, .. }) = &found {
+            damaged::repair(top, words, self.observer).await?;
+            (found, configuration) = tokio::join!(discover(top), Configuration::read(&here));
+        }
         let ((mut repo, head), configuration) = (found?, configuration?);
         describe(&configuration, &mut repo);
         let below_top = target_of(&top.join(&self.below_top))?.filter(Metadata::is_dir);

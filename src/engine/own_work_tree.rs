@@ -19,7 +19,7 @@ use crate::engine::submodules;
 use crate::error::{Error, refuse};
 use crate::events::Notices;
 use crate::fs::{FileError, is_regular, is_there, may_exist, target_of};
-use crate::git::{BeginsAt, Git, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover};
+use crate::git::{BeginsAt, Git, Repo, RepoLayout, StagedEntry, WorkTreeInfo, discover, git_directories};
 use crate::names::{Change, Oid, counted};
 use crate::paths::{WorkTreePath, shown};
 use crate::protect::KeptModes;
@@ -445,7 +445,11 @@ pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result
 /// Returns the error for a live loop whose own work tree is gone, or no longer belongs to the repository.
 pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let place = state.work_tree();
-    let is_ours = || RepoLayout::of_work_tree(place).is_some_and(|layout| layout.shares(&repo.common_dir));
+    // HEAD may be damaged, which is repaired once the loop is open.
+    let is_ours = || {
+        let found = git_directories(place).filter(|(top, _)| *top == real(place));
+        found.is_some_and(|(_, layout)| layout.shares(&repo.common_dir))
+    };
     if !state.has_own_work_tree() || !state.is_live() {
         return Ok(None);
     }

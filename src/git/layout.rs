@@ -260,8 +260,9 @@ pub fn registered_top(registration: &Path) -> Option<PathBuf> {
 pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
     let real = dir.canonicalize();
     real.as_deref().unwrap_or(dir).ancestors().find_map(|top| {
-        let git_dir = top.join(git_dir_at(&top.join(".git"))?);
-        let common_dir = common_dir_of(&git_dir);
+        let whole = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let git_dir = whole(top.join(git_dir_at(&top.join(".git"))?));
+        let common_dir = whole(common_dir_of(&git_dir));
         let is_dir = |name: &str| seen(&common_dir.join(name)).is_some_and(|found| found.is_dir());
         // An attempt that was cut off may have taken the refs away.
         let is_one = is_dir("objects") && (is_dir("refs") || is_dir("ralph"));

@@ -30,6 +30,9 @@ pub(super) const UMASK: &str = "umask";
 /// Name of the record of unusual permissions.
 pub(super) const MODES: &str = "modes";
 
+/// Name of the record of the permissions of the work tree's own directory.
+const TOP_MODE: &str = "top-mode";
+
 /// Permissions by path, with the set-id and sticky bits. A link has [`LINK`].
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 
@@ -40,6 +43,30 @@ impl Records {
     /// Returns whether the permissions of that moment are recorded.
     pub(super) fn knows_modes(&self, moment: Moment) -> bool {
         self.knows(&moment.name(MODES))
+    }
+
+    /// Records the permissions of the work tree's own directory at that moment; the checkpoint's are those before the last
+    /// attempt.
+    pub(super) fn record_top_mode(&self, moment: Moment) -> Result<(), FileError> {
+        let name = moment.name(TOP_MODE);
+        let mode = kind_of(&self.top)?.map_or(String::new(), |found| format!("{:o}", mode_of(&found)));
+        if self.read(&name)? != mode.as_bytes() {
+            self.write(&name, mode.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Restores the permissions of the work tree's own directory.
+    pub(super) fn restore_top_mode(&self, moment: Moment) -> Result<(), FileError> {
+        let recorded = self.read(&moment.name(TOP_MODE))?;
+        let mode = str::from_utf8(&recorded).ok();
+        match (
+            mode.and_then(|mode| u32::from_str_radix(mode, 8).ok()),
+            self.top.parent(),
+        ) {
+            (Some(mode), Some(above)) => set_mode(&Below::new(above), &self.top, mode),
+            _ => Ok(()),
+        }
     }
 
     /// Records the permissions of paths touched since the last checkpoint.

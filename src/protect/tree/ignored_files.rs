@@ -314,6 +314,7 @@ impl Gone {
 pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectError> {
     inner_repositories::record(site, Moment::Checkpoint, &site.repo.index())?;
     let records = Records::of(site);
+    records.record_top_mode(Moment::Checkpoint)?;
     let mut now = Inventory::take(site.repo, &site.repo.index()).await?;
     for path in records.empty_directories(Moment::Start)? {
         if is_directory(&path_below(&site.repo.top, &path))? {

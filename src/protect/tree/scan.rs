@@ -46,6 +46,7 @@ pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Re
     }
     records.save_inventory(Moment::Start, &inventory)?;
     records.save_modes(Moment::Start, &found.modes)?;
+    records.record_top_mode(Moment::Start)?;
     Ok(records.save_modes(Moment::Checkpoint, &found.modes)?)
 }
 

@@ -47,6 +47,31 @@ fn commands_repair_damage_made_between_steps() {
 }
 
 #[test]
+fn head_of_a_loops_own_work_tree_is_put_back() {
+    for script in [
+        ": >$git/HEAD",
+        "rm $git/HEAD",
+        "echo 1234 >$git/HEAD",
+        "rm $git/HEAD; mkdir $git/HEAD",
+        "printf '[x\\n' >$git/config.worktree; git config extensions.worktreeConfig true",
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
+        damage(&sandbox, &format!("git=.git/worktrees/add-login; {script}"));
+        if script.contains("config.worktree") {
+            sandbox
+                .ralph(&["abort", CHANGE])
+                .exits(1)
+                .says("config.worktree\nhint: repair what git names, then: git ralph status");
+            sandbox.write(".git/worktrees/add-login/config.worktree", "");
+        }
+        sandbox.ralph(&["status", CHANGE]).exits(0);
+        sandbox.ralph(&["abort", CHANGE]).exits(0);
+        assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
+    }
+}
+
+#[test]
 fn step_repairs_damage_made_by_an_attempt() {
     for script in DAMAGES.iter().chain(&[
         "rm .git/config; mkdir .git/config",

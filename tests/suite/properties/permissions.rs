@@ -313,6 +313,25 @@ fn a_private_file_stays_private_wherever_git_writes_it_again() {
 }
 
 #[test]
+fn permissions_of_the_work_tree_itself_come_back() {
+    for strategy in ["branch", "stash"] {
+        let sandbox = Sandbox::new();
+        sandbox.configure("ralph.strategy", strategy);
+        set(&sandbox, "", 0o700);
+        sandbox.start();
+        let opens = "chmod 777 .; echo x >>new";
+        sandbox.step("next", &sandbox.failing(opens)).exits(3);
+        assert_eq!(mode(&sandbox, ""), 0o700);
+        sandbox.step("retry", &sandbox.completing(opens)).exits(0);
+        set(&sandbox, "", 0o750);
+        sandbox.step("next", &sandbox.failing(opens)).exits(3);
+        assert_eq!(mode(&sandbox, ""), 0o750);
+        sandbox.ralph(&["abort"]).exits(0);
+        assert_eq!(mode(&sandbox, ""), 0o700);
+    }
+}
+
+#[test]
 fn permissions_and_empty_directories_that_gates_change_are_put_back() {
     let sandbox = Sandbox::new();
     sandbox.write("dir/file", "x\n");

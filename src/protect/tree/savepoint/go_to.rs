@@ -107,6 +107,7 @@ impl Savepoint<'_> {
         let tracked = tracked_directories(repo, &repo.index())?;
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         records.restore_modes(self.moment, touched, &dirs)?;
+        records.restore_top_mode(self.moment)?;
         // On the way back to the beginning of the loop, the user's own index is installed later.
         if self.moment == Moment::Checkpoint {
             self.remember_index()?;
