@@ -109,7 +109,7 @@ impl Rounds {
     /// Returns whether the work tree decides what follows a round with this judgement.
     pub fn need_work_tree(&self, judgement: &Judgement, said: Said) -> bool {
         match judgement.verdict {
-            Verdict::Complete => self.confirms(said),
+            Verdict::Complete => self.confirms(said) || self.doubts(said),
             Verdict::NoSignal => {
                 self.continues(judgement) || self.asks(said) || self.is_in_sentence || self.weighs(said)
             }
@@ -121,10 +121,16 @@ impl Rounds {
     pub fn after(&mut self, judgement: Judgement, left: Left, said: Said) -> Next {
         match judgement.verdict {
             Verdict::NoSignal if self.continues(&judgement) => self.go_on(judgement, left),
-            Verdict::Complete if self.doubts(said) && left.differs => self.ask(Further::Doubtful, judgement),
+            Verdict::Complete if self.doubts(said) => {
+                let why = if left.differs {
+                    Further::Doubtful
+                } else {
+                    Further::Unchanged
+                };
+                self.ask(why, judgement)
+            }
             Verdict::Complete if self.confirms(said) && !left.differs => {
                 let basis = match self.asked {
-                    None if said.is_doubtful => return self.ask(Further::Unchanged, judgement),
                     _ if said.why_unchanged.is_some() && left.shows => Basis::UnchangedSaid,
                     Some(Further::Unchanged) if left.shows => Basis::Confirmed,
                     Some(Further::Unchanged) => {
@@ -171,14 +177,19 @@ impl Rounds {
         self.empty_story == EmptyStory::Confirm && said.why_unchanged != Some(WhyUnchanged::Denied)
     }
 
+    /// Returns whether nothing was asked yet, and no denied tool has failed the attempt.
+    fn may_ask(&self, said: Said) -> bool {
+        self.asked.is_none() && said.why_unchanged != Some(WhyUnchanged::Denied)
+    }
+
     /// Returns whether a doubtful promise is still to be asked about.
     pub fn doubts(&self, said: Said) -> bool {
-        self.confirms(said) && said.is_doubtful && self.asked.is_none()
+        self.may_ask(said) && said.is_doubtful
     }
 
     /// Returns whether a promise that its own words deny is still to be asked about.
     fn weighs(&self, said: Said) -> bool {
-        self.confirms(said) && said.uncounted == Some(Uncounted::Denied) && self.asked.is_none()
+        self.may_ask(said) && said.uncounted == Some(Uncounted::Denied)
     }
 
     /// Returns whether work without a promise is still to be asked about.
@@ -339,11 +350,12 @@ mod tests {
     #[test]
     fn a_table_of_ends_settings_and_rounds_decides() {
         use {
-            EmptyStory::{Confirm, Warn},
+            EmptyStory::{Confirm, Fail, Warn},
             NoSignal::{Ask, Gates, Retry},
         };
         let (plain, ask) = (settings(Confirm, Retry, None), settings(Confirm, Ask, None));
         let (literal, gates) = (settings(Warn, Retry, Some(0)), settings(Warn, Gates, Some(1)));
+        let refusing = settings(Fail, Retry, None);
         let two = settings(Confirm, Ask, Some(2));
         let gate = Settings {
             verify: vec!["true".to_owned()],
@@ -385,7 +397,11 @@ mod tests {
             ),
             (&plain, &[DoubtfullyBefore(NOTHING), Done(UNSAID)], unshown),
             (&plain, &[DoubtfullyBefore(WORK), Done(EARLIER)], "d complete"),
-            (&literal, &[DoubtfullyBefore(NOTHING)], "complete"),
+            (
+                &literal,
+                &[DoubtfullyBefore(NOTHING), Done(NOTHING)],
+                "u complete",
+            ),
             (&plain, &[Doubtful(WORK), Failed], "d failed, no"),
             (
                 &plain,
@@ -398,7 +414,8 @@ mod tests {
             (&plain, &[TakenBack(WORK), Silent(EARLIER)], "d no signal"),
             (&plain, &[TakenBack(NOTHING)], "no signal"),
             (&plain, &[Done(NOTHING), TakenBack(WORK)], "u no signal"),
-            (&literal, &[TakenBack(WORK)], "no signal"),
+            (&literal, &[TakenBack(WORK), Done(EARLIER)], "d complete"),
+            (&literal, &[TakenBack(NOTHING)], "no signal"),
             (&ask, &[TakenBack(WORK), Done(EARLIER)], "d complete"),
             (&plain, &[Silent(WORK)], "no signal"),
             (&plain, &[More(WORK), Done(EARLIER)], "c complete"),
@@ -414,7 +431,10 @@ mod tests {
             ),
             (&plain, &[More(WORK); 5], "cccc failed, not done in 5 rounds: x"),
             (&literal, &[Done(NOTHING)], "complete"),
-            (&literal, &[Doubtful(WORK)], "complete"),
+            (&literal, &[Doubtful(WORK), Doubtful(WORK)], "d complete"),
+            (&literal, &[Doubtful(NOTHING), Failed], "u failed, no"),
+            (&refusing, &[Doubtful(WORK), Done(EARLIER)], "d complete"),
+            (&refusing, &[Done(NOTHING)], "complete"),
             (&literal, &[More(WORK)], "no signal"),
             (&ask, &[Silent(WORK), Done(EARLIER)], "s complete"),
             (&ask, &[Silent(WORK), Silent(WORK)], "s no signal"),

@@ -210,3 +210,15 @@ fn checkpoint_says_that_words_speak_against_the_promise_on_which_it_rests() {
         "{said}"
     );
 }
+
+#[test]
+fn doubtful_promise_is_asked_about_whatever_is_set_for_empty_stories() {
+    for setting in ["warn", "fail", "accept"] {
+        let sandbox = confirming();
+        sandbox.configure("ralph.emptyStory", setting);
+        let denies = format!("echo x >>made; echo 'Two tests still fail.'; echo; {DONE}");
+        let agent = rounds(&sandbox, &[&denies, &format!("echo y >>made; {DONE}")]);
+        sandbox.step("next", &agent).exits(0);
+        assert_eq!(last(&sandbox)["rounds"], 2, "{setting}");
+    }
+}
