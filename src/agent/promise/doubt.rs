@@ -3,6 +3,7 @@
 //! The form of a line tells in any language; the phrases need not be complete: one too many costs a question, one too few
 //! leaves what the promise says.
 
+use super::affirmation::leads_as_affirmation;
 use super::sentence::{ENDS, is_bare, is_decoration, is_item, is_one_of, phrases};
 
 /// The beginning of a reviewer's acceptance.
@@ -118,9 +119,7 @@ const UNDONE: &str = include_str!("undone.txt");
 pub fn doubt(message: &str, output: bool) -> Option<String> {
     let at = message.rfind(COMPLETION)?;
     let (before, after) = (message.get(..at)?, message.get(at + COMPLETION.len()..)?);
-    let after = BLOCKS
-        .iter()
-        .fold(after.to_owned(), |text, tags| without(&text, *tags));
+    let (own, after) = (without_blocks(before), without_blocks(after));
     // The last section of a text that has such.
     let section = before.rsplit_once("<|message|>");
     let end = End::of(section.map_or(before, |(_, said)| said));
@@ -133,7 +132,27 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
     let mut after = after.lines().filter(|line| has_words(line) || has_open_box(line));
     let is_more = |line: &str| !is_footer(line) && (!output || is_sentence(line) && !line.starts_with('['));
     let behind = || after.find(|line| says_undone(line) || is_more(line));
-    said.or_else(announced).or_else(behind).map(ToOwned::to_owned)
+    let led = || leads_in_doubt(&own);
+    let found = said.or_else(announced).or_else(behind).map(ToOwned::to_owned);
+    found.or_else(led)
+}
+
+/// Returns the line on which a promise follows words, or which leads to it by a colon, if it says more than that the story is done.
+fn leads_in_doubt(before: &str) -> Option<String> {
+    let before = before.replace(COMPLETION, "");
+    let section = before.rsplit_once("<|message|>");
+    let text = without_names(section.map_or(&before, |(_, said)| said));
+    let has_words = |line: &str| line.contains(char::is_alphanumeric);
+    let is_beside = text.lines().last().is_some_and(has_words) && !text.ends_with('\n');
+    let line = text.lines().rfind(|line| !is_bare(line))?;
+    let leads = is_beside || line.trim_end_matches(is_decoration).ends_with([':', '：']);
+    (leads && !leads_as_affirmation(&text)).then(|| line.to_owned())
+}
+
+/// Returns a text without what the prompt asks for besides the promise.
+fn without_blocks(text: &str) -> String {
+    let text = text.to_owned();
+    BLOCKS.iter().fold(text, |text, tags| without(&text, *tags))
 }
 
 /// Returns true if the end of a message without a promise says that something is not done or to come.
@@ -401,7 +420,7 @@ fn is_condition(line: &str) -> bool {
         let is_label = line.contains(|char: char| char == ':' || char.is_numeric());
         !is_label && line.starts_with(char::is_alphabetic) && line.trim_end().ends_with(char::is_alphabetic)
     };
-    (leads || runs_on()) && is_long() && !is_done()
+    (leads || runs_on()) && is_long() && !is_done() && !leads_as_affirmation(line)
 }
 
 /// Returns true for a sentence that sets something against what it said before, tells what is to come, or asks in its

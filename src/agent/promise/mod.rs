@@ -19,6 +19,7 @@
 //!
 //! This module must not know which agent speaks, nor what a promise leads to.
 
+mod affirmation;
 mod doubt;
 mod evidence;
 mod learned;
@@ -32,10 +33,11 @@ mod tag;
 mod tests;
 mod thoughts;
 
+pub use affirmation::promises_in_sentence;
 pub use doubt::{denies_acceptance, doubt, leaves_undone};
 pub use evidence::{Evidence, says_unchanged};
+pub use sentence::may_be_blocked;
 pub(super) use sentence::phrases;
-pub use sentence::{may_be_blocked, promises_in_sentence};
 pub use tag::{Nonce, Promise, Tag};
 
 use learned::LearningFilter;

@@ -38,12 +38,6 @@ pub(super) const ENDS: &[char] = &['.', '!', '。', '！', '।', '۔', '։', '�
 /// Words that begin a clause about something else than the story.
 const CLAUSES: &str = "that, which, who, if, when, unless";
 
-/// The completion that is searched in a sentence.
-const COMPLETION: &str = "<promise>COMPLETE</promise>";
-
-/// Words for what is not done yet.
-const TO_COME: &str = "will, shall, going, later, then, next";
-
 /// Words for a story that is done; after a denial, they say that it is not, even in a finished sentence.
 const DONE: &str = "done, complete, completed, finish, finished, ready, satisfied, met";
 
@@ -109,28 +103,6 @@ pub(super) fn denies_after(text: &[u8], output: bool) -> bool {
         || !output && (is_later(first) || words.any(is_later))
 }
 
-/// Returns true if a message has a completion inside a sentence, and no sentence around one denies it, makes it depend on
-/// something or speaks of what is to come.
-pub fn promises_in_sentence(message: &str) -> bool {
-    let ends = |char: char| ".!?\n\r".contains(char);
-    let mut found = message.match_indices(COMPLETION).peekable();
-    let is_there = found.peek().is_some();
-    is_there
-        && found.all(|(at, tag)| {
-            let before = lower(&message.as_bytes()[..at]);
-            let after = message[at + tag.len()..].split(ends).next();
-            let after = lower(after.unwrap_or_default().as_bytes());
-            let before = Sentence::last_of(&before).map_or("", |sentence| sentence.text);
-            let is_open = |word: &str| {
-                let is_known = [CONDITIONS, LATER, TO_COME]
-                    .iter()
-                    .any(|list| is_one_of(list, word));
-                is_known || is_denial(word) || word.ends_with("'ll")
-            };
-            !words(before).chain(words(&after)).any(is_open)
-        })
-}
-
 /// Returns true if the end of a message without a promise may say that the story is not done: it has a word for that, or
 /// asks something at its end.
 pub fn may_be_blocked(message: &str) -> bool {
@@ -146,15 +118,15 @@ pub fn may_be_blocked(message: &str) -> bool {
 }
 
 /// The sentence that ends a text, in small letters.
-struct Sentence<'a> {
-    text: &'a str,
+pub(super) struct Sentence<'a> {
+    pub(super) text: &'a str,
     /// True if it is an item of a list, or a row of a table.
     is_item: bool,
 }
 
 impl<'a> Sentence<'a> {
     /// Returns the last sentence of a text; a blank line ends a sentence, and so does a fence.
-    fn last_of(text: &'a str) -> Option<Self> {
+    pub(super) fn last_of(text: &'a str) -> Option<Self> {
         let mut lines = text
             .split(['\n', '\r'])
             .rev()
@@ -213,7 +185,7 @@ fn is_denial(word: &str) -> bool {
 }
 
 /// Returns the text in small letters, with one kind of apostrophe.
-fn lower(text: &[u8]) -> String {
+pub(super) fn lower(text: &[u8]) -> String {
     String::from_utf8_lossy(text)
         .to_lowercase()
         .replace('\u{2019}', "'")

@@ -1,0 +1,145 @@
+//! Knows the sentences that say no more than that a story is done. Conditions and announcements have no end in any language, so it is
+//! the words of an affirmation that are known: a sentence with any other word beside a promise leaves doubt.
+
+use super::sentence::{Sentence, lower, phrases};
+
+const WORDS: &str = include_str!("affirmed.txt");
+
+/// The completion that is searched in a sentence.
+const COMPLETION: &str = "<promise>COMPLETE</promise>";
+
+/// Words that make a question or a condition of a sentence that begins with them.
+const INVERTED: &str = "is, are, was, were, has, have, ist, sind, laufen, passent, pasan, passam, passano";
+
+/// Returns true if each word of a sentence, in small letters, is that of an affirmation, or has a digit.
+fn affirms(sentence: &str) -> bool {
+    let sentence = sentence.replace("will now", "now");
+    let is_apart = |char: char| !char.is_alphanumeric() && char != '\'';
+    let mut words = sentence
+        .split(is_apart)
+        .filter(|word| !word.is_empty())
+        .peekable();
+    let is_inverted = words
+        .peek()
+        .is_some_and(|first| phrases(INVERTED).any(|word| word == *first));
+    !is_inverted && !sentence.contains(['?', '？', '؟']) && words.all(is_known)
+}
+
+fn is_known(word: &str) -> bool {
+    let is_spaced = |char: char| char < '\u{2e80}';
+    if word.contains(|char: char| char.is_ascii_digit()) || phrases(WORDS).any(|known| known == word) {
+        return true;
+    }
+    // The longest part comes first: none of them is the beginning of a longer one and of something else.
+    let begins = |known: &&str| word.starts_with(*known) && !known.starts_with(is_spaced);
+    let longest = phrases(WORDS).filter(begins).max_by_key(|known| known.len());
+    longest.is_some_and(|known| is_known_rest(&word[known.len()..]))
+}
+
+fn is_known_rest(rest: &str) -> bool {
+    rest.is_empty() || is_known(rest)
+}
+
+/// Returns true if a message has a completion inside a sentence, and each sentence around one says no more than that the story is
+/// done.
+pub fn promises_in_sentence(message: &str) -> bool {
+    let ends = |char: char| ".!?。！？\n\r".contains(char);
+    let mut found = message.match_indices(COMPLETION).peekable();
+    let is_there = found.peek().is_some();
+    is_there
+        && found.all(|(at, tag)| {
+            let after = message[at + tag.len()..].split(ends).next();
+            leads_as_affirmation(&message[..at]) && affirms(&lower(after.unwrap_or_default().as_bytes()))
+        })
+}
+
+/// Returns true if the sentence that a text ends with says no more than that a story is done, or there is none.
+pub(super) fn leads_as_affirmation(text: &str) -> bool {
+    let text = lower(text.as_bytes());
+    Sentence::last_of(&text).is_none_or(|sentence| affirms(sentence.text))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::agent::promise::{doubt, promises_in_sentence};
+
+    const TAG: &str = "<promise>COMPLETE</promise>";
+
+    #[test]
+    fn words_beside_a_promise_leave_no_doubt_if_they_affirm_in_any_language() {
+        for words in [
+            "Done:",
+            "All 12 tests pass.",
+            "Story 1.2 is complete.",
+            "`src/a.rs` is finished:",
+            "Alle Tests laufen durch:",
+            "Terminé.",
+            "C'est fait :",
+            "Todas las pruebas pasan.",
+            "Tudo pronto:",
+            "Tutti i test sono verdi.",
+            "Gotowe.",
+            "Все тесты проходят.",
+            "所有测试都通过了：",
+            "すべてのテストに合格しました。",
+            "모든 테스트가 통과했습니다.",
+            "<unchanged>README.md shows it, if it is new</unchanged>",
+            "- [x]",
+        ] {
+            for message in [format!("{words} {TAG}"), format!("{words}\n\n{TAG}\n")] {
+                assert_eq!(doubt(&message, true), None, "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_words_beside_a_promise_leave_doubt() {
+        for words in [
+            "The promise will be:",
+            "Once the tests pass:",
+            "Are all tests green:",
+            "Sobald CI grün ist:",
+            "Nach der Prüfung:",
+            "Sind alle Tests grün:",
+            "Dès que tout passe :",
+            "Si todo va bien:",
+            "Se tutto passa:",
+            "Quando tudo passar:",
+            "Gdy testy przejdą:",
+            "Когда тесты пройдут:",
+            "测试全部通过后：",
+            "テストが合格したら：",
+            "테스트가 통과하면:",
+        ] {
+            for message in [format!("{words} {TAG}"), format!("{words}\n\n{TAG}\n")] {
+                assert!(doubt(&message, true).is_some(), "{message}");
+            }
+        }
+        // What ends with a dot is another sentence, unless the promise stands beside it.
+        assert!(doubt(&format!("Wenn die Tests laufen. {TAG}"), true).is_some());
+        assert!(doubt(&format!("Wenn die\nTests laufen: {TAG}"), true).is_some());
+        assert_eq!(doubt(&format!("Falls leer, kommt 404.\n\n{TAG}"), true), None);
+    }
+
+    #[test]
+    fn promise_inside_a_sentence_with_other_words_is_open() {
+        for (message, is_free) in [
+            ("The story is @ now!", true),
+            ("Die Story ist @ und fertig.", true),
+            ("As soon as CI is green, expect @ from me.", false),
+            ("Sobald alles läuft, kommt @ von mir.", false),
+            ("Dès que tout passe, @ suivra.", false),
+            ("Cuando pase CI diré @ aquí.", false),
+            ("Quando la CI passa, @ arriva.", false),
+            ("Quando a CI passar, @ vem.", false),
+            ("Gdy testy przejdą, @ będzie.", false),
+            ("Когда тесты пройдут, @ появится.", false),
+            ("测试通过后输出 @ 。", false),
+            ("テストが通ったら @ と書きます。", false),
+            ("테스트가 통과하면 @ 라고 씁니다.", false),
+        ] {
+            let message = message.replace('@', TAG);
+            assert_eq!(promises_in_sentence(&message), is_free, "{message}");
+        }
+    }
+}
