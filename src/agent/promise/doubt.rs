@@ -5,6 +5,7 @@
 
 use super::affirmation::leads_as_affirmation;
 use super::sentence::{ENDS, is_bare, is_decoration, is_item, is_one_of, phrases};
+use super::shape::{counts_progress, has_shape, names_state};
 
 /// The beginning of a reviewer's acceptance.
 const ACCEPTANCE: &str = "<verdict>ACCEPT";
@@ -23,13 +24,6 @@ const CROSSES: &[char] = &['❌', '✗', '✘', '🔴', '⏳', '🚧', '⬜', '�
 
 /// The sign that begins an item, or a cell of a table, besides.
 const WARNING: char = '⚠';
-
-/// Words that are all of a cell of a table, or all that follows the colon of a line, where that is not done.
-const STATES: &str = "pending, partial, partly, partially, open, blocked, todo, to do, wip, in progress, not started, deferred, \
-                      skipped, incomplete, missing, fail, failed, failing, red, broken, untested, unverified, offen, ausstehend, teilweise, in arbeit, blockiert, fehlt, \
-                      en attente, partiel, en cours, à faire, bloqué, pendiente, parcial, a medias, en curso, bloqueado, por hacer, \
-                      pendente, em andamento, a fazer, in sospeso, parziale, in corso, da fare, bloccato, частично, в работе, \
-                      не готово, ожидает, 待办, 进行中, 部分, 未完成, 待处理, 未着手, 対応中, 進行中, 一部, 진행 중, 대기, 일부, 미완료, 보류";
 
 /// Words for numbers, each with those of other languages.
 const NUMBERS: [&str; 10] = [
@@ -68,7 +62,7 @@ const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>",
 
 /// Words with which a sentence says that there is nothing of the kind, or no longer, that nothing changed, no need, or that it is
 /// the work of another story.
-const NOTHING: &str = "nothing, none, no longer, before this, before the change, before the fix, what is missing, previously, \
+const NOTHING: &str = "nothing, none, no longer, no todo, no fixme, before., before this, before the change, before the fix, what is missing, previously, \
                        initially, at first, any other, no test fail, no tests fail, not crash, no remaining, 100%, belongs to, other story, \
                        vorher, kein test schlägt, keine tests schlagen, gehört zu, auparavant, appartient, es neces, fue neces, era neces, è neces, é neces, foi neces, \
                        est nécess, no hace falta, no hizo falta, que faltan, que faltaba ya, no falta nada, não falta nada, que faltava já, \
@@ -78,11 +72,14 @@ const NOTHING: &str = "nothing, none, no longer, before this, before the change,
                        non fallisc, todavía funciona, aún funciona, sigue funcionando, ainda funciona, não conseguia, \
                        funziona ancora, ancora funziona, placeholder text, placeholder attribute, \
                        не остал, 仍然可用, 仍可, 仍能, 仍然有效, 仍然支持, 影響はありません, 問題ありません, 남아 있지 않, 남은 작업이 없, 남은 일이 없, 변경하지 않았, \
+                       keiner wurde, keine wurde, durch die echte, durch den echten, durch das echte, rien n'a été laissé, rien n'a été omis, \
+                       nada ficou, nada pendente, nada quedó, campos em falta, заглушку я заменил, заглушку заменил, 换成了真正, 빨간색으로 표시, 残りはあり, \
                        : keine, : aucun, : ninguno, : ninguna, : nenhum, : nessun, : нет, ：无, ：なし, : 없음, : no.";
 
 /// Words with which a sentence says all the same that nothing was done.
 const NOTHING_DONE: &str = "nothing has been implement, nothing was implement, nothing is implement, nothing has been done, \
-                            nothing was done, nothing is done";
+                            nothing was done, nothing is done, nothing is verified, nothing was verified, nothing has been verified, \
+                            nothing is tested, nothing was tested, nothing was run";
 
 /// Words that set what is missing against what is done, or tell what is to come. They count in the last line before the
 /// promise.
@@ -130,7 +127,10 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
     let has_words =
         |line: &&str| !is_bare(line) && line.contains(char::is_alphanumeric) && !ends_section(line);
     let mut after = after.lines().filter(|line| has_words(line) || has_open_box(line));
-    let is_more = |line: &str| !is_footer(line) && (!output || is_sentence(line) && !line.starts_with('['));
+    // What a terminal shows over the promise follows a carriage return.
+    let is_more = |line: &str| {
+        line.contains('\r') || !is_footer(line) && (!output || is_sentence(line) && !line.starts_with('['))
+    };
     let behind = || after.find(|line| says_undone(line) || is_more(line));
     let led = || leads_in_doubt(&own);
     let found = said.or_else(announced).or_else(behind).map(ToOwned::to_owned);
@@ -236,17 +236,6 @@ fn has_open_box(line: &str) -> bool {
             .any(|cell| cell.trim().starts_with(CROSSES) || cell.trim().starts_with(WARNING))
 }
 
-/// Returns true for a line with a cell of a table, or an end after its colon, that is only a word for what is not done.
-fn names_state(line: &str) -> bool {
-    let is_state = |text: &str| {
-        let text = text.trim().trim_matches(is_decoration);
-        phrases(STATES).any(|state| state == text)
-    };
-    let after_colon = line.rsplit_once([':', '：']).map(|(_, end)| end);
-    let cells = line.split('|').skip(1);
-    after_colon.into_iter().chain(cells).any(is_state)
-}
-
 /// Returns true for a line in which a program counts tests.
 fn is_result(line: &str) -> bool {
     let line = line.to_lowercase();
@@ -299,13 +288,14 @@ fn says_undone(line: &str) -> bool {
     let says = |sentence: &str| {
         let sentence = format!("{}.", without_zeros(sentence).trim_end_matches(is_decoration));
         let has = |list: &'static str| phrases(list).any(|phrase| sentence.contains(phrase));
-        has(UNDONE) && !has(NOTHING) || has(NOTHING_DONE)
+        (has(UNDONE) || has_shape(&sentence)) && !has(NOTHING) || has(NOTHING_DONE)
     };
     has_open_box(&line)
         || names_state(&line)
         || is_other_promise(&line)
         || counts_failures(&line)
         || counts_parts(&line)
+        || counts_progress(&line)
         || without_names(&line)
             .split(|char| ENDS.contains(&char) || ['?', '？', ';', '；'].contains(&char))
             .any(says)

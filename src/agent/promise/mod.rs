@@ -28,6 +28,7 @@ mod plain;
 #[cfg(test)]
 mod properties;
 mod sentence;
+mod shape;
 mod tag;
 #[cfg(test)]
 mod tests;

@@ -120,6 +120,8 @@ fn silence_and_acceptance_are_read_for_words_that_say_the_opposite() {
         "TODO: real implementation",
         "Alles ist da.\nDie zweite Box fehlt noch.",
         "第二个任务还没有完成。",
+        "Os testes não passam.",
+        "Box 1.2 has no implementation.",
     ] {
         assert!(leaves_undone(text), "{text}");
         for around in [
@@ -135,6 +137,21 @@ fn silence_and_acceptance_are_read_for_words_that_say_the_opposite() {
     }
     assert!(leaves_undone("The form is there.\nNext I will write the tests"));
     assert!(leaves_undone("```\n41 passed, 3 failed\n```\nBye."));
+    for text in [
+        "The form is there; the tests come after that.",
+        "Je ferai la seconde partie ensuite.",
+        "La segunda parte la haré luego.",
+        "A segunda parte farei depois.",
+        "La seconda parte la farò dopo.",
+        "Den zweiten Teil mache ich danach.",
+        "後半は次のターンでやります。",
+        "第二部分之后做。",
+        "후반부는 다음 턴에 하겠습니다.",
+        "Вторую часть сделаю потом.",
+        "Druga część w następnej turze.",
+    ] {
+        assert!(leaves_undone(text), "{text}");
+    }
     // Remarks of a review: above its last paragraph, and in a list.
     let remarks = "The name is fine for now.\n\n- the error path is not tested\n<verdict>ACCEPT</verdict>";
     assert!(!denies_acceptance(remarks));
@@ -205,6 +222,21 @@ fn words_that_say_the_opposite_are_doubtful_in_ten_languages() {
         "界面暂时跳过了。",
         "画面は未実装です。",
         "Na razie zwraca zero.",
+        "I could not start the server, so nothing is verified.",
+        "Unfinished: the logout button.",
+        "Someone needs to wire the form to the API afterwards.",
+        "One test remains red: test_login.",
+        "Offen bleibt die Fehlerbehandlung.",
+        "入力チェックは後回しにしました。",
+        "後半はスタブのままです。",
+        "残りはデータベースへの接続です。",
+        "입력 검증은 나중으로 미뤘습니다.",
+        "후반부는 스텁 상태입니다.",
+        "The build is currently broken.",
+        "Coverage of the new code is 0 %, as there are no tests.",
+        "Assuming that the API exists, this works.",
+        "Les tests n'ont pas été lancés.",
+        "Progress: 70%",
     ] {
         assert_eq!(
             doubt(&said(text), false).as_deref(),
@@ -262,6 +294,16 @@ fn honest_messages_are_not_doubtful() {
         "Behaviour is the same, but it no longer writes.",
         "```\n1 failed\n```\nThen I fixed it:\n```\n12 passed\n```",
         "Terminé, tous les tests passent :",
+        "There is no TODO left in the code.",
+        "The form now handles errors that could not be parsed before.",
+        "Den Platzhalter habe ich durch die echte Prüfung ersetzt.",
+        "Alle 31 Tests laufen durch, keiner wurde übersprungen.",
+        "Rien n'a été laissé de côté.",
+        "Os campos em falta ficam marcados a vermelho.",
+        "Nada ficou pendente.",
+        "Заглушку я заменил настоящей функцией.",
+        "我把占位实现换成了真正的校验函数。",
+        "입력하지 않은 필드는 빨간색으로 표시됩니다.",
     ] {
         assert_eq!(doubt(&said(text), false), None, "{text}");
     }
@@ -313,10 +355,12 @@ fn what_follows_the_promise_is_doubtful_unless_it_is_a_footer() {
         ("[INFO] The session has ended.", false),
         ("Wait, I take that back.", true),
         ("现在开始第一步。", true),
+        ("(second box pending)", true),
     ] {
         let message = format!("{COMPLETION}\n{after}\n");
         assert_eq!(doubt(&message, true).is_some(), is_doubtful, "{after}");
     }
+    assert!(doubt(&format!("{COMPLETION}\r\rstill working on it"), true).is_some());
     assert!(doubt(&format!("{COMPLETION}\n- [ ] tests\n"), true).is_some());
     assert!(doubt(&format!("- [ ] {COMPLETION}\n"), false).is_some());
     assert!(doubt(&format!("- [x] {COMPLETION}\n"), false).is_none());
