@@ -1,7 +1,7 @@
 //! Knows the sentences that say no more than that a story is done. Conditions and announcements have no end in any language, so it is
 //! the words of an affirmation that are known: a sentence with any other word beside a promise leaves doubt.
 
-use super::sentence::{Sentence, lower, phrases};
+use super::sentence::{AROUND, Sentence, lower, phrases};
 
 const WORDS: &str = include_str!("affirmed.txt");
 
@@ -57,6 +57,19 @@ pub fn promises_in_sentence(message: &str) -> bool {
 pub(super) fn leads_as_affirmation(text: &str) -> bool {
     let text = lower(text.as_bytes());
     Sentence::last_of(&text).is_none_or(|sentence| affirms(sentence.text))
+}
+
+/// Returns true if the text before a tag shows that a file or a program is quoted: only blanks that make a block of code stand before it
+/// on its line, and a line that ends with a colon, and says more than that a story is done, leads to it.
+pub(super) fn leads_to_quotation(text: &[u8]) -> bool {
+    let text = lower(&text[text.len().saturating_sub(AROUND)..]);
+    let is_indented = |line: &str| line.starts_with("    ") || line.starts_with('\t');
+    let Some((above, own)) = text.rsplit_once(['\n', '\r']) else {
+        return false;
+    };
+    let last = above.lines().rfind(|line| !line.trim().is_empty());
+    let leads = |line: &str| line.trim_end().ends_with([':', '：']) && !is_indented(line);
+    is_indented(own) && own.trim().is_empty() && last.is_some_and(leads) && !leads_as_affirmation(above)
 }
 
 #[cfg(test)]

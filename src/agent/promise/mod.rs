@@ -41,6 +41,7 @@ pub use sentence::may_be_blocked;
 pub(super) use sentence::phrases;
 pub use tag::{Nonce, Promise, Tag};
 
+use affirmation::leads_to_quotation;
 use learned::LearningFilter;
 use line::{
     PromptLines, begins_line, cut_char, from_decoration, is_in_json, is_made_of, is_repeated, is_sign_behind,
@@ -57,6 +58,9 @@ const REACH: usize = 64 * 1024;
 
 /// The most bytes that are added between two searches.
 const PIECE: usize = 16 * 1024;
+
+/// The signs around a comment, which a page does not show.
+const COMMENT: (&[u8], &[u8]) = (b"<!--", b"-->");
 
 /// The result of a whole message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -192,6 +196,8 @@ struct Message {
     vetoed: bool,
     /// True if a failure was begun before that completion and never closed.
     in_failure: bool,
+    /// True if a comment was begun before the last closing tag and not closed, and if it was before that completion.
+    in_comment: [bool; 2],
     /// The promise after which only decoration has come so far.
     ending: Option<Promise>,
     /// True if the word for the work, and the one against it, stood on a line of its own.
@@ -327,6 +333,7 @@ impl Message {
             self.vetoed |= self.in_failure && !self.line.echo;
             return;
         };
+        self.in_comment[0] = is_comment_open(window).unwrap_or(self.in_comment[0]);
         if self.line.echo {
             return;
         }
@@ -337,13 +344,17 @@ impl Message {
         let after = close + tag.close.len();
         // It counts only at the very end: what other programs print may begin so too.
         let is_answer = tag.is_marked && window[..open].ends_with(b"\n> ");
-        let repeated = is_repeated(window, open, self.output);
+        let repeated = is_repeated(window, open, self.output) || leads_to_quotation(&window[..open]);
         let in_json = is_in_json(window, open);
         let mut behind = &self.text[after..self.line.end];
         // The same tag may stand there twice.
         let same = &self.text[close - (window.len() - open)..after];
         while let Some(rest) = from_decoration(behind).strip_prefix(same) {
             behind = rest;
+        }
+        if self.in_comment[0] && memmem::find(behind, COMMENT.1).is_some() {
+            self.stray = Heard::InThoughts;
+            return;
         }
         let alone = !repeated
             && !in_json
@@ -370,6 +381,7 @@ impl Message {
                 self.vetoed = false;
                 self.said[usize::from(!completes)] = true;
                 self.in_failure = has_failure(tag, before);
+                self.in_comment[1] = self.in_comment[0];
                 self.alone = Some(promise);
                 self.after.clear();
                 self.note_after(self.line.end);
@@ -441,6 +453,12 @@ impl Message {
                 Heard::Nothing | Heard::InThoughts => Heard::InSentence,
                 stray => stray,
             },
+            // A comment that is never closed may be a part of a file.
+            (Some(Promise::Complete), _)
+                if self.in_comment[1] && memmem::find(&self.after, COMMENT.1).is_some() =>
+            {
+                Heard::InThoughts
+            }
             (Some(Promise::Complete), _) if denies_after(&self.after, self.output) => Heard::Denied,
             (alone, ending) => alone.or(ending).map_or(self.stray, Heard::Promise),
         };
@@ -449,6 +467,12 @@ impl Message {
             (_, Some(left)) => Heard::Promise(Promise::Continue(left)),
         }
     }
+}
+
+/// Returns whether a text ends inside of a comment, if a comment begins or ends in it.
+fn is_comment_open(text: &[u8]) -> Option<bool> {
+    let (begin, end) = (memmem::rfind(text, COMMENT.0), memmem::rfind(text, COMMENT.1));
+    begin.or(end).map(|_| begin > end)
 }
 
 /// Returns the text that a terminal would show, as plain text.

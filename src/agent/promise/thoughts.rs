@@ -1,7 +1,7 @@
 //! Takes the thoughts of a model out of a text: what stands in `<think>` is not what the agent says. This module must not
 //! know what else the text says.
 //!
-//! Thoughts begin with a tag that only blanks precede on its line; in the middle of a line the tag is mentioned. They end
+//! Thoughts begin with a tag, in any case of letters, that only blanks precede on its line; in the middle of a line the tag is mentioned. They end
 //! with the closing tag, and without one only with the text. A closing tag that nothing has opened ends thoughts as well:
 //! the template of some models opens them before the text begins.
 //!
@@ -9,15 +9,17 @@
 //! channels are thoughts, and so is all that stands before a section of that channel. Sections begin at the beginning of a line;
 //! after the first one, anywhere.
 
-use memchr::{memchr, memchr2, memmem, memrchr2};
+use memchr::{memchr, memchr_iter, memchr2, memmem, memrchr2};
 
 use super::tag::Tag;
 
-const TAGS: [(&[u8], &[&[u8]]); 4] = [
+const TAGS: [(&[u8], &[&[u8]]); 6] = [
     (b"<think>", &[b"</think>"]),
     (b"<thinking>", &[b"</thinking>"]),
     (b"<thought>", &[b"</thought>"]),
     (b"<reasoning>", &[b"</reasoning>"]),
+    (b"<reflection>", &[b"</reflection>"]),
+    (b"<scratchpad>", &[b"</scratchpad>"]),
 ];
 
 /// The signs before the head of a section.
@@ -72,6 +74,17 @@ fn is_said(head: &[u8]) -> bool {
     };
     let is = |sign, word: &[u8]| word_after(sign).is_none_or(|found| found == word);
     is(HEADS[0], b"assistant") && is(HEADS[1], b"final")
+}
+
+/// Returns whether a text begins with a tag, in any case of letters.
+fn begins_with(text: &[u8], tag: &[u8]) -> bool {
+    let begin = text.get(..tag.len());
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(tag))
+}
+
+/// Returns the offset of a tag, in any case of letters.
+fn find_tag(text: &[u8], tag: &[u8]) -> Option<usize> {
+    memchr_iter(b'<', text).find(|at| begins_with(&text[*at..], tag))
 }
 
 /// Cuts thoughts out of text that comes in pieces.
@@ -132,7 +145,7 @@ impl ThoughtFilter {
         let mut rest = held.as_slice();
         loop {
             if let Some(closes) = self.inside {
-                let found = |close: &&[u8]| Some((memmem::find(rest, close)?, close.len()));
+                let found = |close: &&[u8]| Some((find_tag(rest, close)?, close.len()));
                 let end = closes.iter().filter_map(found).min();
                 let thoughts = &rest[..end.map_or(rest.len(), |(end, _)| end)];
                 self.promised |= memmem::find(thoughts, self.promised_by).is_some();
@@ -179,16 +192,16 @@ impl ThoughtFilter {
                     Sign::None | Sign::End(_) => {}
                 }
             }
-            let begun = |tag: &[u8]| !at_end && rest.len() < tag.len() && tag.starts_with(rest);
+            let begun = |tag: &[u8]| !at_end && rest.len() < tag.len() && begins_with(tag, rest);
             if self.in_line {
                 self.pass(&rest[..1], plain);
                 rest = &rest[1..];
             } else if TAGS.iter().any(|(open, close)| begun(open) || begun(close[0])) {
                 break;
-            } else if let Some((open, close)) = TAGS.iter().find(|(open, _)| rest.starts_with(open)) {
+            } else if let Some((open, close)) = TAGS.iter().find(|(open, _)| begins_with(rest, open)) {
                 rest = &rest[open.len()..];
                 self.inside = Some(close);
-            } else if let Some((_, close)) = TAGS.iter().find(|(_, close)| rest.starts_with(close[0])) {
+            } else if let Some((_, close)) = TAGS.iter().find(|(_, close)| begins_with(rest, close[0])) {
                 rest = &rest[close[0].len()..];
                 thoughts_before = Some(plain.len());
             } else {
