@@ -128,6 +128,8 @@ mod tests {
                 assert!(doubt(&message, true).is_some(), "{message}");
             }
         }
+        let fenced = format!("Sobald `ci` grün ist:\n\n```\n{TAG}\n```\n");
+        assert_eq!(doubt(&fenced, true).as_deref(), Some("Sobald `ci` grün ist:"));
         // What ends with a dot is another sentence, unless the promise stands beside it.
         assert!(doubt(&format!("Wenn die Tests laufen. {TAG}"), true).is_some());
         assert!(doubt(&format!("Wenn die\nTests laufen: {TAG}"), true).is_some());

@@ -140,13 +140,22 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
 /// Returns the line on which a promise follows words, or which leads to it by a colon, if it says more than that the story is done.
 fn leads_in_doubt(before: &str) -> Option<String> {
     let before = before.replace(COMPLETION, "");
-    let section = before.rsplit_once("<|message|>");
-    let text = without_names(section.map_or(&before, |(_, said)| said));
+    let said = before
+        .rsplit_once("<|message|>")
+        .map_or(&*before, |(_, said)| said);
     let has_words = |line: &str| line.contains(char::is_alphanumeric);
-    let is_beside = text.lines().last().is_some_and(has_words) && !text.ends_with('\n');
-    let line = text.lines().rfind(|line| !is_bare(line))?;
+    let line = said.lines().rfind(|line| !is_bare(line))?;
+    let is_beside = !said.ends_with('\n') && said.lines().last().is_some_and(has_words);
     let leads = is_beside || line.trim_end_matches(is_decoration).ends_with([':', '：']);
-    (leads && !leads_as_affirmation(&text)).then(|| line.to_owned())
+    let named = |line: &str| {
+        if is_bare(line) {
+            line.to_owned()
+        } else {
+            without_names(line)
+        }
+    };
+    let text: Vec<String> = said.lines().map(named).collect();
+    (leads && !leads_as_affirmation(&text.join("\n"))).then(|| line.to_owned())
 }
 
 /// Returns a text without what the prompt asks for besides the promise.
