@@ -11,7 +11,7 @@
 //! `FAILED`; a message with a line of both says nothing.
 //!
 //! A tag counts if it stands on a line of its own, where what is no letter and no digit, in any script, does not matter;
-//! the last one does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
+//! the last one does, but a `COMPLETE` after a `FAILED` that counts takes nothing back: the failure does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
 //! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
 //! (`sentence.rs`): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or
 //! what follows the tag takes it back. A `CONTINUE` that counts says that work is left, whatever else completes the story.
@@ -51,16 +51,13 @@ use plain::{PlainFilter, is_line_break};
 use sentence::{AROUND, denies_after, denies_before, is_finished};
 use std::mem;
 use tag::{has_failure, is_failure, is_foreign, read};
-use thoughts::ThoughtFilter;
+use thoughts::{COMMENT, ThoughtFilter, is_comment_open};
 
 /// The longest distance in bytes from a closing tag back to its opening tag, and on to the end of its line.
 const REACH: usize = 64 * 1024;
 
 /// The most bytes that are added between two searches.
 const PIECE: usize = 16 * 1024;
-
-/// The signs around a comment, which a page does not show.
-const COMMENT: (&[u8], &[u8]) = (b"<!--", b"-->");
 
 /// The result of a whole message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -88,8 +85,8 @@ pub enum Heard {
 
 /// Finds the promise of one message that counts.
 ///
-/// The last tag on a line of its own decides, but a failure anywhere after a completion vetoes it, and so do words that
-/// deny it. If there is none, a tag that ends the message counts, a completion only after a finished sentence. A line of
+/// The last tag on a line of its own decides, but a failure on such a line before a completion, or anywhere after it, vetoes it,
+/// and so do words that deny it. If there is none, a tag that ends the message counts, a completion only after a finished sentence. A line of
 /// the prompt that comes back is not the agent's word, and its tags are passed over; so are learnings and thoughts. A line
 /// of a diff promises nothing, and in an output no quotation does.
 pub struct PromiseScanner {
@@ -188,6 +185,8 @@ struct Message {
     line: Line,
     /// The promise that stands last on a line of its own.
     alone: Option<Promise>,
+    /// The last failure on a line of its own.
+    failed: Option<Promise>,
     /// The first text after that promise.
     after: Vec<u8>,
     /// The work that is left, as the last promise to continue on a line of its own names it.
@@ -381,6 +380,9 @@ impl Message {
                 self.vetoed = false;
                 self.said[usize::from(!completes)] = true;
                 self.in_failure = has_failure(tag, before);
+                if !completes {
+                    self.failed = Some(promise.clone());
+                }
                 self.in_comment[1] = self.in_comment[0];
                 self.alone = Some(promise);
                 self.after.clear();
@@ -462,17 +464,15 @@ impl Message {
             (Some(Promise::Complete), _) if denies_after(&self.after, self.output) => Heard::Denied,
             (alone, ending) => alone.or(ending).map_or(self.stray, Heard::Promise),
         };
+        let heard = match heard {
+            Heard::Promise(Promise::Complete) | Heard::Denied => self.failed.map_or(heard, Heard::Promise),
+            heard => heard,
+        };
         match (heard, left) {
             (heard, None) | (heard @ Heard::Promise(Promise::Failed(_)), _) => heard,
             (_, Some(left)) => Heard::Promise(Promise::Continue(left)),
         }
     }
-}
-
-/// Returns whether a text ends inside of a comment, if a comment begins or ends in it.
-fn is_comment_open(text: &[u8]) -> Option<bool> {
-    let (begin, end) = (memmem::rfind(text, COMMENT.0), memmem::rfind(text, COMMENT.1));
-    begin.or(end).map(|_| begin > end)
 }
 
 /// Returns the text that a terminal would show, as plain text.

@@ -96,7 +96,17 @@ fn plainly_without_more(text: &str) -> Option<Promise> {
         Some(last) => {
             let vetoed = lines[last + 1..].iter().any(|line| line.contains("FAILED"));
             let failed = ending().filter(|ending| *ending != Promise::Complete);
-            if vetoed { failed } else { own(lines[last]) }
+            let before = || {
+                lines[..last]
+                    .iter()
+                    .rev()
+                    .find_map(|line| own(line).filter(|own| *own != Promise::Complete))
+            };
+            if vetoed {
+                failed
+            } else {
+                before().or_else(|| own(lines[last]))
+            }
         }
     }
 }

@@ -48,7 +48,6 @@ fn a_tag_on_a_line_of_its_own_counts() {
         "<promise>\nCOMPLETE\n</promise>\nBye.",
         "working ...\r<promise>COMPLETE</promise>\nBye.",
         "the tag <promise> is due:\n<promise>COMPLETE</promise>\nBye.",
-        "<promise>FAILED: no</promise>\n<promise>COMPLETE</promise>\nBye.",
         "\u{200b}<promise>COMPLETE</promise>\u{a0}\nBye.",
         "\u{a0}\u{200b}<promise>\u{a0}COMPLETE</promise> \u{200b}\u{200b}\nBye.",
     ] {
@@ -60,7 +59,7 @@ fn a_tag_on_a_line_of_its_own_counts() {
 fn last_of_several_tags_counts_in_any_style() {
     let shown = "\x1b[32m<promise>COMPLETE</promise>\x1b[0m\n";
     for text in [
-        &b"<promise>FAILED: a</promise>\n<promise>COMPLETE</promise>\n"[..],
+        &b"<promise>COMPLETE</promise>\nHm.\n<promise>COMPLETE</promise>\n"[..],
         b"done: <promise>COMPLETE</promise>",
         b"a\xff\xfeb\n<promise>COMPLETE</promise>\n",
         b"**<promise>COMPLETE</promise>**\r\n",
@@ -88,6 +87,18 @@ fn a_failure_carries_its_reason() {
         ("So: <promise>FAILED: a\nb</promise>", "a\nb"),
         (
             "<promise>COMPLETE</promise>\nNo!\n<promise>FAILED: x</promise>\n",
+            "x",
+        ),
+        (
+            "<promise>FAILED: x</promise>\nBut:\n<promise>COMPLETE</promise>\nBye.",
+            "x",
+        ),
+        (
+            "<promise>FAILED: x</promise>\nThe story is not done.\n<promise>COMPLETE</promise>\n",
+            "x",
+        ),
+        (
+            "<promise>FAILED: x</promise>\nAll is done. <promise>COMPLETE</promise>",
             "x",
         ),
     ] {

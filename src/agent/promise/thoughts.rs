@@ -22,6 +22,9 @@ const TAGS: [(&[u8], &[&[u8]]); 6] = [
     (b"<scratchpad>", &[b"</scratchpad>"]),
 ];
 
+/// The signs around a comment, which a page does not show.
+pub(super) const COMMENT: (&[u8], &[u8]) = (b"<!--", b"-->");
+
 /// The signs before the head of a section.
 const HEADS: [&[u8]; 2] = [b"<|start|>", b"<|channel|>"];
 /// The end of the head of a section.
@@ -74,6 +77,12 @@ fn is_said(head: &[u8]) -> bool {
     };
     let is = |sign, word: &[u8]| word_after(sign).is_none_or(|found| found == word);
     is(HEADS[0], b"assistant") && is(HEADS[1], b"final")
+}
+
+/// Returns whether a text ends inside of a comment, if a comment begins or ends in it.
+pub(super) fn is_comment_open(text: &[u8]) -> Option<bool> {
+    let (begin, end) = (memmem::rfind(text, COMMENT.0), memmem::rfind(text, COMMENT.1));
+    begin.or(end).map(|_| begin > end)
 }
 
 /// Returns whether a text begins with a tag, in any case of letters.
