@@ -10,6 +10,13 @@ use super::shape::{counts_progress, has_shape, names_state};
 /// The beginning of a reviewer's acceptance.
 const ACCEPTANCE: &str = "<verdict>ACCEPT";
 
+/// Words with which a reviewer says that the work is not to be accepted.
+const REJECTS: &str = "should be rejected, must be rejected, i would reject, i'd reject, i reject, have to reject, cannot accept, can't accept, \
+                       not acceptable, not be accepted, muss abgelehnt, sollte abgelehnt, lehne ich ab, nicht annehmbar, nicht akzept, être rejeté, \
+                       je rejette, pas acceptable, debe rechazar, debería rechazar, rechazo, no es aceptable, ser rejeitad, rejeito, não é aceit, \
+                       essere respint, essere rifiutat, respingo, rifiuto, non è accett, należy odrzuc, odrzucam, следует отклон, отклоняю, \
+                       应拒绝, 应该拒绝, 应予拒绝, 应驳回, 应该驳回, 不应接受, 不能接受, 却下すべき, 拒否すべき, 却下します, 承認できません, 거부해야, 거절해야, 반려, 승인할 수 없";
+
 /// The number of lines with words that are read before the promise.
 const LINES: usize = 24;
 
@@ -171,7 +178,8 @@ pub fn leaves_undone(message: &str) -> bool {
     end.find(says_undone).is_some() || end.lines.last().is_some_and(is_open)
 }
 
-/// Returns true if the paragraph before the last acceptance of a reviewer, or a line after it, says that something is not done.
+/// Returns true if the paragraph before the last acceptance of a reviewer, or a line after it, says that something is not done, or
+/// that the work is to be rejected.
 /// Items of a list are remarks.
 pub fn denies_acceptance(message: &str) -> bool {
     let Some((before, rest)) = message.rsplit_once(ACCEPTANCE) else {
@@ -182,7 +190,11 @@ pub fn denies_acceptance(message: &str) -> bool {
     let lines = before.lines().rev().skip_while(is_blank);
     let paragraph = lines.take_while(|line| !is_bare(line));
     let mut words = paragraph.chain(after.lines()).filter(|line| !is_item(line));
-    words.any(says_undone)
+    let rejects = |line: &str| {
+        let line = line.to_lowercase().replace('\u{2019}', "'");
+        phrases(REJECTS).any(|phrase| line.contains(phrase))
+    };
+    words.any(|line| says_undone(line) || rejects(line))
 }
 
 /// The end of a text.

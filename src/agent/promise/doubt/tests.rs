@@ -152,6 +152,27 @@ fn silence_and_acceptance_are_read_for_words_that_say_the_opposite() {
     ] {
         assert!(leaves_undone(text), "{text}");
     }
+    for text in [
+        "I think this should be rejected.",
+        "I can’t accept it like this.",
+        "Das sollte abgelehnt werden.",
+        "Cela doit être rejeté.",
+        "El cambio debería rechazarse.",
+        "Isto deve ser rejeitado.",
+        "Il lavoro va oltre e deve essere respinto.",
+        "Następna wersja tak, tę należy odrzucić.",
+        "Работу следует отклонить.",
+        "应该拒绝。",
+        "却下すべきです。",
+        "거부해야 합니다.",
+    ] {
+        assert!(
+            denies_acceptance(&format!("{text}\n\n<verdict>ACCEPT</verdict>\n")),
+            "{text}"
+        );
+    }
+    let rejected = "Tokens of other users are rejected.\n\n<verdict>ACCEPT</verdict>\n";
+    assert!(!denies_acceptance(rejected));
     // Remarks of a review: above its last paragraph, and in a list.
     let remarks = "The name is fine for now.\n\n- the error path is not tested\n<verdict>ACCEPT</verdict>";
     assert!(!denies_acceptance(remarks));

@@ -175,6 +175,15 @@ mod tests {
             ),
             (format!("{ACCEPT}\nBut the tests fail.\n"), "opposite"),
             (format!("Die Story ist nicht fertig.\n\n{ACCEPT}\n"), "opposite"),
+            (format!("Os testes não passam.\n\n{ACCEPT}\n"), "opposite"),
+            (
+                format!("Box 1.2 has no implementation.\n\n{ACCEPT}\n"),
+                "opposite",
+            ),
+            (
+                format!("I think this should be rejected.\n\n{ACCEPT}\n"),
+                "opposite",
+            ),
             (format!("{ACCEPT}\n工作还没有完成。\n"), "opposite"),
             ("<promise>COMPLETE</promise>\n".to_owned(), "it said none"),
             (format!("{{\"x\":\"{ACCEPT}\"}}\n"), "JSON"),
