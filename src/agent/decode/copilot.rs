@@ -1,9 +1,11 @@
 //! The stream of `copilot --output-format json`.
 //!
 //! The final message is the last `assistant.message` that asks for no tool; `result` is the end marker. With `--autopilot`
-//! it asks for `task_complete` alone, and the summary belongs to it. Tokens and cost are not reported.
+//! it asks for `task_complete` alone, and the summary belongs to it, behind a line that keeps it apart from the words around the
+//! promise. Tokens and cost are not reported.
 
 use super::{Fault, lines::Object, report_builder::ReportBuilder};
+use crate::agent::promise::SUMMARY;
 
 /// Takes a line.
 pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
@@ -13,7 +15,7 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
     match event.text("type").as_str() {
         // A helper of the agent does not speak for it.
         "assistant.message" | "session.task_complete" if event.has("data/parentToolCallId") => {}
-        "session.task_complete" => report.words(format!("\n{}", event.text("data/summary"))),
+        "session.task_complete" => report.words(format!("\n{SUMMARY}\n{}", event.text("data/summary"))),
         "assistant.message" => {
             let Some(tools) = event.list("data/toolRequests") else {
                 return;
@@ -58,7 +60,7 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
 #[cfg(test)]
 mod tests {
     use crate::agent::decode::{Decoder, FaultKind, Format, Report};
-    use crate::agent::promise::{Heard, Promise};
+    use crate::agent::promise::{Heard, Promise, doubt};
 
     const START: &str = r#"{"type":"session.tools_updated","data":{"model":"m"}}"#;
     const PROMPT: &str = r#"{"type":"user.message","data":{"content":"x\n<promise>COMPLETE</promise>"}}"#;
@@ -141,6 +143,30 @@ mod tests {
             let all = [&[START.to_owned()], &lines[..], &[END.to_owned()]].concat();
             let report = decode(&all.iter().map(String::as_str).collect::<Vec<_>>());
             assert_eq!(report.heard, wanted, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn summary_makes_a_promise_doubtful_only_by_what_it_says() {
+        let says = r#"{"type":"assistant.message","data":{"content":"Done.\n\n<promise>COMPLETE</promise>","toolRequests":[{"name":"task_complete"}]}}"#;
+        for (summary, is_doubtful) in [
+            ("Added the login form and its tests.", false),
+            (
+                "**Login**\\n\\n- form\\n- tests\\n\\nIt does not store the password, unless asked.",
+                false,
+            ),
+            ("Added the form. The logout button is still missing.", true),
+            ("- [ ] tests", true),
+            ("The form is in, but the tests are for you", true),
+        ] {
+            let summed_up = format!(r#"{{"type":"session.task_complete","data":{{"summary":"{summary}"}}}}"#);
+            let report = decode(&[START, says, &summed_up, END]);
+            assert_eq!(report.heard, Heard::Promise(Promise::Complete), "{summary}");
+            assert_eq!(
+                doubt(&report.message.text, false).is_some(),
+                is_doubtful,
+                "{summary}"
+            );
         }
     }
 

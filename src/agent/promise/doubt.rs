@@ -4,7 +4,7 @@
 //! leaves what the promise says.
 
 use super::affirmation::leads_as_affirmation;
-use super::sentence::{ENDS, is_bare, is_decoration, is_item, is_one_of, phrases};
+use super::sentence::{ENDS, SUMMARY, is_bare, is_decoration, is_item, is_one_of, phrases};
 use super::shape::{counts_progress, has_shape, names_state};
 
 /// The beginning of a reviewer's acceptance.
@@ -133,12 +133,17 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
     let ends_section = |line: &str| section.is_some() && line.trim_start().starts_with("<|");
     let has_words =
         |line: &&str| !is_bare(line) && line.contains(char::is_alphanumeric) && !ends_section(line);
+    let (after, summary) = after.split_once(SUMMARY).unwrap_or((&after, ""));
     let mut after = after.lines().filter(|line| has_words(line) || has_open_box(line));
     // What a terminal shows over the promise follows a carriage return.
     let is_more = |line: &str| {
         line.contains('\r') || !is_footer(line) && (!output || is_sentence(line) && !line.starts_with('['))
     };
-    let behind = || after.find(|line| says_undone(line) || is_more(line));
+    let behind = || {
+        after
+            .find(|line| says_undone(line) || is_more(line))
+            .or_else(|| undone_line(summary))
+    };
     let led = || leads_in_doubt(&own);
     let found = said.or_else(announced).or_else(behind).map(ToOwned::to_owned);
     found.or_else(led)
@@ -173,9 +178,15 @@ fn without_blocks(text: &str) -> String {
 
 /// Returns true if the end of a message without a promise says that something is not done or to come.
 pub fn leaves_undone(message: &str) -> bool {
-    let end = End::of(message);
+    undone_line(message).is_some()
+}
+
+/// Returns the line of a text whose end says that something is not done or to come.
+fn undone_line(text: &str) -> Option<&str> {
+    let end = End::of(text);
     let is_open = |line: &&str| !is_item(line) && turns(line);
-    end.find(says_undone).is_some() || end.lines.last().is_some_and(is_open)
+    end.find(says_undone)
+        .or_else(|| end.lines.last().copied().filter(is_open))
 }
 
 /// Returns true if the paragraph before the last acceptance of a reviewer, or a line after it, says that something is not done, or

@@ -38,7 +38,7 @@ pub use affirmation::promises_in_sentence;
 pub use doubt::{denies_acceptance, doubt, leaves_undone};
 pub use evidence::{Evidence, says_unchanged};
 pub use sentence::may_be_blocked;
-pub(super) use sentence::phrases;
+pub(super) use sentence::{SUMMARY, phrases};
 pub use tag::{Nonce, Promise, Tag};
 
 use affirmation::leads_to_quotation;

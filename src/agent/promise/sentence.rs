@@ -7,11 +7,16 @@
 #[cfg(test)]
 mod tests;
 
+use memchr::memmem;
+
 /// The most bytes of text that are read before a tag and after it.
 pub(super) const AROUND: usize = 1024;
 
 /// The end of the tag in which an agent says what shows that nothing was left to do: it ends a sentence, as a dot does.
 const UNCHANGED: &str = "</unchanged>";
+
+/// The line after which a message has the summary of its work that some agents ask for after the promise.
+pub(in crate::agent) const SUMMARY: &str = "task_complete:";
 
 /// Words that deny. One of them in an unfinished sentence before a tag, or in the message after it, denies it.
 const DENIALS: &str = "not, cannot, cant, dont, wont, never, neither, nor, unable, impossible, refuse, refusing, \
@@ -86,9 +91,13 @@ pub(super) fn is_finished(text: &[u8]) -> bool {
 }
 
 /// Returns true if the words after a tag deny it. Of an `output`, which may end with words of other programs, only the
-/// beginning is the agent's.
+/// beginning is the agent's, and of a summary only the beginning is about the promise.
 pub(super) fn denies_after(text: &[u8], output: bool) -> bool {
     let text = &text[..text.len().min(AROUND)];
+    if let Some(at) = memmem::find(text, SUMMARY.as_bytes()) {
+        let summary = &text[at + SUMMARY.len()..];
+        return denies_after(&text[..at], output) || denies_after(summary, true);
+    }
     let begin = text.iter().find(|byte| byte.is_ascii_alphabetic());
     let goes_on = begin.is_some_and(u8::is_ascii_lowercase);
     let text = lower(text);
