@@ -87,7 +87,10 @@ fn names(line: &str, end: usize, path: &str, top: &str) -> bool {
         Some(char) => !char.is_ascii_alphanumeric() && !"-_.".contains(char),
         None => true,
     };
-    let is_marked = previous.is_some_and(|char| "`*\"'<>“„«「".contains(char))
+    // Between two tags there is nothing but the name.
+    let is_alone = previous == Some('>') && next == Some('<');
+    let is_marked = is_alone
+        || previous.is_some_and(|char| "`*\"'“„«「".contains(char))
         || (next == Some(':') && second.is_some_and(|char| char.is_ascii_digit()));
     begins && (ending.contains(['.', '/']) || (is_whole && is_marked))
 }
@@ -140,6 +143,10 @@ mod tests {
             ("I ran `check`", "ci/check", false),
             ("**Makefile**, line 3", "Makefile", true),
             ("see Makefile:12", "Makefile", true),
+            ("<unchanged>Makefile</unchanged>", "Makefile", true),
+            ("<unchanged>base is fine</unchanged>", "base", false),
+            ("<unchanged>it is in base</unchanged>", "base", false),
+            ("a <base element", "base", false),
             ("see src/form.html", "src/form.htm", false),
             ("see src/form.html.erb", "src/form.html", false),
             ("see other.html", "her.html", false),
