@@ -13,7 +13,7 @@ const INVERTED: &str = "is, are, was, were, has, have, ist, sind, laufen, passen
 
 /// Returns true if each word of a sentence, in small letters, is that of an affirmation, or has a digit.
 fn affirms(sentence: &str) -> bool {
-    let sentence = sentence.replace("will now", "now");
+    let sentence = without_zeros(&sentence.replace("will now", "now"));
     let is_apart = |char: char| !char.is_alphanumeric() && char != '\'';
     let mut words = sentence
         .split(is_apart)
@@ -62,14 +62,36 @@ pub(super) fn leads_as_affirmation(text: &str) -> bool {
 /// Returns true if the text before a tag shows that a file or a program is quoted: only blanks that make a block of code stand before it
 /// on its line, and a line that ends with a colon, and says more than that a story is done, leads to it.
 pub(super) fn leads_to_quotation(text: &[u8]) -> bool {
-    let text = lower(&text[text.len().saturating_sub(AROUND)..]);
-    let is_indented = |line: &str| line.starts_with("    ") || line.starts_with('\t');
-    let Some((above, own)) = text.rsplit_once(['\n', '\r']) else {
+    let blanks = text
+        .iter()
+        .rev()
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .count();
+    let (above, own) = text.split_at(text.len() - blanks);
+    // Most tags begin their line or stand in it.
+    if !own.starts_with(b"    ") && !own.contains(&b'\t') || !above.ends_with(b"\n") {
         return false;
-    };
+    }
+    let above = lower(&above[above.len().saturating_sub(AROUND)..]);
     let last = above.lines().rfind(|line| !line.trim().is_empty());
-    let leads = |line: &str| line.trim_end().ends_with([':', '：']) && !is_indented(line);
-    is_indented(own) && own.trim().is_empty() && last.is_some_and(leads) && !leads_as_affirmation(above)
+    let leads = |line: &str| {
+        line.trim_end().ends_with([':', '：']) && !line.starts_with("    ") && !line.starts_with('\t')
+    };
+    last.is_some_and(leads) && !leads_as_affirmation(&above)
+}
+
+/// Returns a sentence without what it counts as none: "0 skipped".
+pub(super) fn without_zeros(sentence: &str) -> String {
+    let mut words = sentence.split_whitespace();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "0" {
+            words.next();
+        } else {
+            kept.push(word);
+        }
+    }
+    kept.join(" ")
 }
 
 #[cfg(test)]
@@ -83,6 +105,8 @@ mod tests {
         for words in [
             "Done:",
             "All 12 tests pass.",
+            "Tests: 12 passed, 0 failed.",
+            "All acceptance criteria are met.",
             "Story 1.2 is complete.",
             "`src/a.rs` is finished:",
             "Alle Tests laufen durch:",

@@ -3,7 +3,7 @@
 //! The form of a line tells in any language; the phrases need not be complete: one too many costs a question, one too few
 //! leaves what the promise says.
 
-use super::affirmation::leads_as_affirmation;
+use super::affirmation::{leads_as_affirmation, without_zeros};
 use super::sentence::{ENDS, SUMMARY, is_bare, is_decoration, is_item, is_one_of, phrases};
 use super::shape::{counts_progress, has_shape, names_state};
 
@@ -299,20 +299,6 @@ fn without_names(line: &str) -> String {
         }
         kept + rest
     })
-}
-
-/// Returns a sentence without what it counts as none: "0 skipped".
-fn without_zeros(sentence: &str) -> String {
-    let mut words = sentence.split_whitespace();
-    let mut kept = Vec::new();
-    while let Some(word) = words.next() {
-        if word == "0" {
-            words.next();
-        } else {
-            kept.push(word);
-        }
-    }
-    kept.join(" ")
 }
 
 fn says_undone(line: &str) -> bool {

@@ -351,7 +351,7 @@ impl Message {
         while let Some(rest) = from_decoration(behind).strip_prefix(same) {
             behind = rest;
         }
-        if self.in_comment[0] && memmem::find(behind, COMMENT.1).is_some() {
+        if self.in_comment[0] && memmem::find(&behind[..behind.len().min(AROUND)], COMMENT.1).is_some() {
             self.stray = Heard::InThoughts;
             return;
         }

@@ -74,24 +74,17 @@ pub(super) fn names_state(line: &str) -> bool {
                 .is_some_and(|before| !before.ends_with(char::is_alphanumeric))
         })
     };
-    after_colon.into_iter().chain(cells).any(is_state)
-        || numbered.any(|part| is_state(part))
-        || remarks.any(is_remark)
+    after_colon.into_iter().chain(cells).any(is_state) || numbered.any(is_state) || remarks.any(is_remark)
 }
 
 /// Returns true for a line, in small letters, that says how much of the work is done, where that is not all.
 pub(super) fn counts_progress(line: &str) -> bool {
-    let is_part = |before: &str| {
-        let number = before
-            .trim_end()
-            .rsplit(|char: char| !char.is_ascii_digit())
-            .next();
-        number
-            .and_then(|number| number.parse().ok())
-            .is_some_and(|part: u32| part < 100)
+    let is_part = |(at, word): (usize, &str)| {
+        let rest = line[at + word.len()..].trim_start_matches(|char: char| !char.is_alphanumeric());
+        let number = rest.split_once('%').map(|(number, _)| number.trim_end().parse());
+        matches!(number, Some(Ok(0..100_u32)))
     };
-    phrases(PROGRESS).any(|word| line.contains(word))
-        && line.match_indices('%').any(|(at, _)| is_part(&line[..at]))
+    phrases(PROGRESS).any(|word| line.match_indices(word).any(is_part))
 }
 
 #[cfg(test)]
@@ -161,7 +154,7 @@ mod tests {
             ("fortschritt: 80 %", true),
             ("progress: 100%", false),
             ("covers 85% of the lines", false),
-            ("a progress bar, at % of the width", false),
+            ("a progress bar that shows 0% to 100%", false),
         ] {
             assert_eq!(counts_progress(line), is_part, "{line}");
         }
