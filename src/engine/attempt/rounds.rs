@@ -109,7 +109,7 @@ impl Rounds {
     /// Returns whether the work tree decides what follows a round with this judgement.
     pub fn need_work_tree(&self, judgement: &Judgement, said: Said) -> bool {
         match judgement.verdict {
-            Verdict::Complete => self.confirms(said) || self.doubts(said),
+            Verdict::Complete => self.confirms(said) || self.has_left_work() || self.doubts(said),
             Verdict::NoSignal => {
                 self.continues(judgement) || self.asks(said) || self.is_in_sentence || self.weighs(said)
             }
@@ -129,7 +129,7 @@ impl Rounds {
                 };
                 self.ask(why, judgement)
             }
-            Verdict::Complete if self.confirms(said) && !left.differs => {
+            Verdict::Complete if (self.confirms(said) || self.has_left_work()) && !left.differs => {
                 let basis = match self.asked {
                     _ if said.why_unchanged.is_some() && left.shows => Basis::UnchangedSaid,
                     Some(Further::Unchanged) if left.shows => Basis::Confirmed,
@@ -175,6 +175,11 @@ impl Rounds {
     /// Returns whether a promise without a changed file is asked about.
     fn confirms(&self, said: Said) -> bool {
         self.empty_story == EmptyStory::Confirm && said.why_unchanged != Some(WhyUnchanged::Denied)
+    }
+
+    /// Returns whether an earlier round left work that was asked about.
+    fn has_left_work(&self) -> bool {
+        matches!(self.asked, Some(Further::Doubtful | Further::Unsaid))
     }
 
     /// Returns whether nothing was asked yet, and no denied tool has failed the attempt.
@@ -433,6 +438,11 @@ mod tests {
             (&literal, &[Done(NOTHING)], "complete"),
             (&literal, &[Doubtful(WORK), Doubtful(WORK)], "d complete"),
             (&literal, &[Doubtful(NOTHING), Failed], "u failed, no"),
+            (
+                &literal,
+                &[Doubtful(WORK), Done(NOTHING)],
+                "d failed, the agent promised, but git sees no change outside the story list",
+            ),
             (&refusing, &[Doubtful(WORK), Done(EARLIER)], "d complete"),
             (&refusing, &[Done(NOTHING)], "complete"),
             (&literal, &[More(WORK)], "no signal"),
