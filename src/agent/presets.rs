@@ -66,7 +66,14 @@ pub const ALL: &[Preset] = &[
         ..Preset::of("opencode", belongings::OPENCODE)
     },
     Preset {
-        args: &["--allow-all-tools", "--no-color", "--output-format", "json"],
+        // Without the second, a command that names the loop's own files is refused.
+        args: &[
+            "--allow-all-tools",
+            "--allow-all-paths",
+            "--no-color",
+            "--output-format",
+            "json",
+        ],
         format: Format::Copilot,
         unasked: Some("--allow-all-tools"),
         ..Preset::of("copilot", belongings::COPILOT)

@@ -309,7 +309,12 @@ struct Said {
 /// back are not the agent's word.
 fn heard_in(message: &str, prompt: &str, since: Option<Timestamp>, call: &HookInput) -> Report {
     let mut decoder = Decoder::new(Format::Text, prompt);
-    decoder.push(message.as_bytes());
+    // Codex gives its model the hook's answer with these characters escaped, and the model may copy it so.
+    for line in message.split_inclusive('\n') {
+        let is_escaped = line.trim_start().starts_with("&lt;promise&gt;");
+        let spelt = is_escaped.then(|| line.replace("&lt;", "<").replace("&gt;", ">"));
+        decoder.push(spelt.as_deref().unwrap_or(line).as_bytes());
+    }
     let mut report = decoder.finish();
     if let (Some(since), Some(transcript)) = (since, &call.transcript) {
         let usage = usage::since(transcript, since);

@@ -54,7 +54,7 @@ const WORDS: [(FaultKind, &str); 9] = [
     (
         FaultKind::Billing,
         "billing, credit balance, out of credit, insufficient credit, insufficient_quota, quota, \
-         payment required",
+         payment required, upgrade to plus, upgrade to pro",
     ),
     (
         FaultKind::PlanLimit,
@@ -82,7 +82,7 @@ const WORDS: [(FaultKind, &str); 9] = [
     ),
     (
         FaultKind::RateLimited,
-        "rate limit, rate_limit, ratelimit, too many requests, resource_exhausted",
+        "rate limit, rate_limit, ratelimit, too many requests, resource_exhausted, resource has been exhausted",
     ),
     (
         FaultKind::Overloaded,
@@ -225,6 +225,10 @@ fn by_status(status: u16, message: &str) -> Option<FaultKind> {
 
 /// Returns the kind of error that a text in lower case names by its words.
 pub(super) fn by_words(text: &str) -> Option<FaultKind> {
+    // Gemini's advice for any refusal, and its name for a limit that ends with the day.
+    let text = &text
+        .replace("(e.g. check quota)", "")
+        .replace("daily quota", "daily limit");
     // All that node's fetch says of a connection that broke off, some agents with its cause; in another text it means anything.
     let bare = text
         .trim()
@@ -275,6 +279,30 @@ mod tests {
                 Billing,
             ),
             (None, Some(429), "You have reached your usage limit.", PlanLimit),
+            (
+                Some("RESOURCE_EXHAUSTED"),
+                Some(429),
+                "Resource has been exhausted (e.g. check quota).",
+                RateLimited,
+            ),
+            (
+                None,
+                None,
+                "Resource has been exhausted (e.g. check quota).",
+                RateLimited,
+            ),
+            (
+                None,
+                None,
+                "You have exhausted your daily quota on this model.",
+                PlanLimit,
+            ),
+            (
+                None,
+                None,
+                "To use Codex with your ChatGPT plan, upgrade to Plus: https://x",
+                Billing,
+            ),
             (
                 None,
                 None,
