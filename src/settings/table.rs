@@ -140,7 +140,7 @@ settings! {
         "ralph.noSignal" => no_signal: NoSignal = NoSignal::Retry;
             "retry", "if an attempt ends without the promise: retry (it failed), ask (another process is asked once about what it left), or gates (asked, and then gates and the reviewer decide)";
         "ralph.emptyStory" => empty_story: EmptyStory = EmptyStory::Confirm;
-            "confirm", "if a story is reported complete without a changed file: confirm (another process is asked once, and has to name a file or commit that shows the story done; also about a doubtful promise), warn (complete; three in a row stop the loop), fail or accept";
+            "confirm", "if a story is reported complete without a changed file: confirm (another process is asked once, and has to name a file or commit that shows the story done), warn (complete; three in a row stop the loop), fail or accept";
         "ralph.continue" => continuations: Option<u32> = None;
             "4, not in the prompt", "how often an attempt may print CONTINUE, so that another process continues its work; if set, the prompt names it; 0: CONTINUE is no promise";
         "ralph.prompt" => prompt: Option<String> = None, is Template;
@@ -311,9 +311,9 @@ impl Settings {
     /// Returns the time limit of a round in words, if there is one and an attempt can have several rounds: those that continue it,
     /// and one that is asked about it.
     pub fn limit_of_rounds(&self) -> Option<String> {
-        let is_asked = self.empty_story == EmptyStory::Confirm || self.no_signal != NoSignal::Retry;
-        let rounds = 1 + self.most_continuations() + u32::from(is_asked);
-        let time = self.timeout.filter(|_| rounds > 1)?;
+        // One round more is asked about a doubtful promise.
+        let rounds = 2 + self.most_continuations();
+        let time = self.timeout?;
         Some(format!("{time:#}, up to {rounds} x {time:#} an attempt"))
     }
 
