@@ -112,19 +112,21 @@ fn the_time_limit_is_that_of_a_round_and_the_total_is_said() {
         assert!(shown.contains(text), "{text}: {shown}");
     };
     sandbox.configure("ralph.continue", "2");
-    sandbox.configure("ralph.emptyStory", "confirm");
-    says("time limit of a round: 45m, up to 4 x 45m an attempt\n");
-    sandbox.configure("ralph.emptyStory", "warn");
-    says("time limit of a round: 45m, up to 3 x 45m an attempt\n");
-    sandbox.configure("ralph.noSignal", "ask");
-    says("time limit of a round: 45m, up to 4 x 45m an attempt\n");
-    sandbox.configure("ralph.noSignal", "retry");
+    for (key, value) in [
+        ("ralph.emptyStory", "confirm"),
+        // A doubtful promise is asked about all the same.
+        ("ralph.emptyStory", "warn"),
+        ("ralph.noSignal", "ask"),
+    ] {
+        sandbox.configure(key, value);
+        says("time limit of a round: 45m, up to 4 x 45m an attempt\n");
+    }
     sandbox.configure("ralph.continue", "0");
-    says("time limit of an attempt: 45m\n");
+    says("time limit of a round: 45m, up to 2 x 45m an attempt\n");
     sandbox.git(&["config", "--unset", "ralph.continue"]);
-    says("time limit of a round: 45m, up to 5 x 45m an attempt\n");
+    says("time limit of a round: 45m, up to 6 x 45m an attempt\n");
     let started = sandbox.ralph(&["start", CHANGE]).exits(0);
-    started.says("time limit of a round: 45m, up to 5 x 45m an attempt\n");
+    started.says("time limit of a round: 45m, up to 6 x 45m an attempt\n");
     sandbox.ralph(&["abort"]).exits(0);
     sandbox.git(&["config", "--unset", "ralph.timeout"]);
     says("time limit of an attempt: none\n");

@@ -214,23 +214,34 @@ fn side_that_is_killed_costs_no_retry() {
 }
 
 #[test]
-fn side_that_cannot_be_opened_stops_no_other() {
-    let sandbox = Sandbox::with_free_stories(3);
-    // The first attempt at story 2 damages its side, and kills the process that could repair it.
-    let agent = sandbox.agent(
-        "echo x >work$RALPH_STORY
-         if test $RALPH_STORY = 2 && ! test -e \"$notes/killed\"; then
-            touch \"$notes/killed\"
-            dir=$(git rev-parse --git-dir); rm $dir/HEAD; mkdir $dir/HEAD
-            kill -9 $(ps -o ppid= -p $PPID); sleep 60
-         fi; complete",
-    );
-    let run = ["run", "todo", "--stories=TODO.md", "--jobs=2", "--", &agent];
-    sandbox
-        .ralph(&run)
-        .exits(0)
-        .says("is not used any more: ")
-        .says("3 of 3 stories are complete");
+fn damaged_side_stops_no_other() {
+    for (damages, says) in [
+        (
+            "rm $dir/HEAD; mkdir $dir/HEAD",
+            "attempt 1 of story 2 was interrupted",
+        ),
+        (
+            "rm .git; git init -q",
+            "the work tree of todo+2 no longer belongs to this repository; its files are in ",
+        ),
+    ] {
+        let sandbox = Sandbox::with_free_stories(3);
+        // The first attempt at story 2 damages its side, and kills the process that could repair it.
+        let agent = sandbox.agent(&format!(
+            "echo x >work$RALPH_STORY
+             if test $RALPH_STORY = 2 && ! test -e \"$notes/killed\"; then
+                touch \"$notes/killed\"
+                dir=$(git rev-parse --git-dir); {damages}
+                kill -9 $(ps -o ppid= -p $PPID); sleep 60
+             fi; complete"
+        ));
+        let run = ["run", "todo", "--stories=TODO.md", "--jobs=2", "--", &agent];
+        sandbox
+            .ralph(&run)
+            .exits(0)
+            .says(says)
+            .says("3 of 3 stories are complete");
+    }
 }
 
 #[test]
