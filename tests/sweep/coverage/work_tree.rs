@@ -121,6 +121,7 @@ pub const ROWS: &[Row] = &[
             Test("submodules::uncommitted_changes_in_a_submodule_fail_the_attempt"),
             Test("submodules::checkpoint_includes_submodule_commits_and_abort_removes_them"),
             Test("submodules::deleted_submodule_comes_back"),
+            Test("submodules::submodule_of_a_submodule_comes_back"),
             Test("own_submodules::a_commit_in_a_submodule_outlives_the_work_tree"),
             Test("own_submodules::abort_keeps_the_commits_of_a_submodule"),
             Test("own_submodules::a_submodule_that_the_user_has_changed_meanwhile_stays"),
