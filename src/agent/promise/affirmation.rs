@@ -8,6 +8,10 @@ const WORDS: &str = include_str!("affirmed.txt");
 /// The completion that is searched in a sentence.
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
+/// Words for what is good if there is none of it.
+const FAULTS: &str =
+    "error, errors, failure, failures, warning, warnings, issue, issues, regressions, problems";
+
 /// Words that make a question or a condition of a sentence that begins with them.
 const INVERTED: &str = "is, are, was, were, has, have, ist, sind, laufen, passent, pasan, passam, passano";
 
@@ -80,12 +84,13 @@ pub(super) fn leads_to_quotation(text: &[u8]) -> bool {
     last.is_some_and(leads) && !leads_as_affirmation(&above)
 }
 
-/// Returns a sentence without what it counts as none: "0 skipped".
+/// Returns a sentence without what it counts as none: "0 skipped", "no errors".
 pub(super) fn without_zeros(sentence: &str) -> String {
-    let mut words = sentence.split_whitespace();
+    let is_fault = |word: &&str| phrases(FAULTS).any(|fault| word.trim_end_matches([',', '.', ':']) == fault);
+    let mut words = sentence.split_whitespace().peekable();
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
-        if word == "0" {
+        if word == "0" || word == "no" && words.peek().is_some_and(is_fault) {
             words.next();
         } else {
             kept.push(word);
@@ -106,6 +111,7 @@ mod tests {
             "Done:",
             "All 12 tests pass.",
             "Tests: 12 passed, 0 failed.",
+            "All green, no errors.",
             "All acceptance criteria are met.",
             "Story 1.2 is complete.",
             "`src/a.rs` is finished:",
@@ -155,7 +161,9 @@ mod tests {
         let fenced = format!("Sobald `ci` grün ist:\n\n```\n{TAG}\n```\n");
         assert_eq!(doubt(&fenced, true).as_deref(), Some("Sobald `ci` grün ist:"));
         // What ends with a dot is another sentence, unless the promise stands beside it.
-        assert!(doubt(&format!("Wenn die Tests laufen. {TAG}"), true).is_some());
+        for words in ["Wenn die Tests laufen.", "3 errors.", "No tests run."] {
+            assert!(doubt(&format!("{words} {TAG}"), true).is_some(), "{words}");
+        }
         assert!(doubt(&format!("Wenn die\nTests laufen: {TAG}"), true).is_some());
         assert_eq!(doubt(&format!("Falls leer, kommt 404.\n\n{TAG}"), true), None);
     }

@@ -103,6 +103,10 @@ const NO_TURN: &str = "no longer, 影響はありません, 問題ありませ�
 const FAILED: &str = "failed, failure, fehlgeschlagen, échou, échec, fallid, fallaron, falhar, fallit, упал, провал, 失败, \
                       失敗, 실패, başarısız, niezalicz, nieudan, فشل, فاشل, mislukt, selhal, विफल, असफल, thất bại";
 
+/// The names of what a line reports of.
+const RUNS: &str =
+    "test:, tests:, build:, lint:, check:, checks:, result:, results:, errors:, typecheck:, clippy:";
+
 /// Words between a part and the whole: "3 of 5".
 const OF: &str = "of, von, sur, des, de, dos, das, di, delle, dei, su, из, з, z, ze, van, av";
 
@@ -361,8 +365,11 @@ fn counts_failures(line: &str) -> bool {
         !is_expected && numbers.peek().is_some() && numbers.all(|number| !number.trim_matches('0').is_empty())
     };
     let failing = line.contains("pass").then_some("failing");
+    // Elsewhere an error can be what the work is about.
+    let error = phrases(RUNS).any(|run| line.contains(run)).then_some("error");
     phrases(FAILED)
         .chain(failing)
+        .chain(error)
         .any(|failed| line.match_indices(failed).any(counts))
 }
 
