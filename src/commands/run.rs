@@ -252,7 +252,14 @@ impl Command for Typed<'_> {
         if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
             // The hint does not repeat a mistyped name.
             source_of_new_loop(&context, &change, &settings)?;
-            return Err(AttemptRefusal::NoAgent(format!("run {}", names::typed(&change))).into());
+            let mut command = format!("run {}", names::typed(&change));
+            let cli::StoriesFrom { path, adapter } = &args.stories;
+            for (option, value) in [("--stories", path), ("--adapter", adapter)] {
+                if let Some(value) = value {
+                    command += &format!(" {option} {}", names::typed(value));
+                }
+            }
+            return Err(AttemptRefusal::NoAgent(command).into());
         }
         let options = StartOptions {
             settings,
