@@ -365,7 +365,7 @@ fn counts_failures(line: &str) -> bool {
         !is_expected && numbers.peek().is_some() && numbers.all(|number| !number.trim_matches('0').is_empty())
     };
     let failing = line.contains("pass").then_some("failing");
-    // Elsewhere an error can be what the work is about.
+    // In other lines, an error can be the subject of the work.
     let error = phrases(RUNS).any(|run| line.contains(run)).then_some("error");
     phrases(FAILED)
         .chain(failing)
