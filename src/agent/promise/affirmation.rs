@@ -15,8 +15,14 @@ const FAULTS: &str =
 /// Words that make a question or a condition of a sentence that begins with them.
 const INVERTED: &str = "is, are, was, were, has, have, ist, sind, laufen, passent, pasan, passam, passano";
 
+/// The longest sentence that is read, in bytes: an affirmation is short.
+const LONGEST: usize = 1024;
+
 /// Returns true if each word of a sentence, in small letters, is that of an affirmation, or has a digit.
 fn affirms(sentence: &str) -> bool {
+    if sentence.len() > LONGEST {
+        return false;
+    }
     let sentence = without_zeros(&sentence.replace("will now", "now"));
     let is_apart = |char: char| !char.is_alphanumeric() && char != '\'';
     let mut words = sentence
@@ -31,17 +37,19 @@ fn affirms(sentence: &str) -> bool {
 
 fn is_known(word: &str) -> bool {
     let is_spaced = |char: char| char < '\u{2e80}';
-    if word.contains(|char: char| char.is_ascii_digit()) || phrases(WORDS).any(|known| known == word) {
-        return true;
+    let mut rest = word;
+    while !rest.is_empty() {
+        if rest.contains(|char: char| char.is_ascii_digit()) || phrases(WORDS).any(|known| known == rest) {
+            return true;
+        }
+        // The longest part comes first: none of them is the beginning of a longer one and of something else.
+        let begins = |known: &&str| rest.starts_with(*known) && !known.starts_with(is_spaced);
+        let Some(longest) = phrases(WORDS).filter(begins).max_by_key(|known| known.len()) else {
+            return false;
+        };
+        rest = &rest[longest.len()..];
     }
-    // The longest part comes first: none of them is the beginning of a longer one and of something else.
-    let begins = |known: &&str| word.starts_with(*known) && !known.starts_with(is_spaced);
-    let longest = phrases(WORDS).filter(begins).max_by_key(|known| known.len());
-    longest.is_some_and(|known| is_known_rest(&word[known.len()..]))
-}
-
-fn is_known_rest(rest: &str) -> bool {
-    rest.is_empty() || is_known(rest)
+    true
 }
 
 /// Returns true if a message has a completion inside a sentence, and each sentence around one says no more than that the story is
@@ -166,6 +174,14 @@ mod tests {
         }
         assert!(doubt(&format!("Wenn die\nTests laufen: {TAG}"), true).is_some());
         assert_eq!(doubt(&format!("Falls leer, kommt 404.\n\n{TAG}"), true), None);
+    }
+
+    #[test]
+    fn sentence_of_any_length_is_no_affirmation_beyond_its_limit() {
+        for words in ["完成了", "all done "] {
+            assert!(super::affirms(&words.repeat(100)), "{words}");
+            assert!(!super::affirms(&words.repeat(1_000_000)), "{words}");
+        }
     }
 
     #[test]
