@@ -59,17 +59,17 @@ pub(super) async fn trees(open: &Loop<'_>, pathspecs: &[String]) -> Result<Vec<V
         paths(|version| version.is_moved),
         paths(|version| version.added.is_some()),
     );
-    let mut of_added = vec![whole];
-    if !moved.is_empty() {
-        of_added.push(repo.tree_with(&scratch, &of_added[0], &[], &moved).await?);
-    }
-    let Some(unmoved) = of_added.last() else {
-        return Ok(Vec::new());
+    let unmoved = if moved.is_empty() {
+        whole.clone()
+    } else {
+        repo.tree_with(&scratch, &whole, &[], &moved).await?
     };
     if added.is_empty() {
-        return Ok(vec![vec![unmoved.clone()]]);
+        return Ok(vec![vec![unmoved]]);
     }
-    let without = repo.tree_with(&scratch, unmoved, &[], &added).await?;
+    let without = repo.tree_with(&scratch, &unmoved, &[], &added).await?;
+    let mut of_added = vec![whole, unmoved];
+    of_added.dedup();
     Ok(vec![of_added, vec![without]])
 }
 
