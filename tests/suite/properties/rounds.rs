@@ -108,11 +108,9 @@ fn rounds_that_change_nothing_or_never_end_fail_the_attempt() {
             .noted("prompt.1")
             .contains("<promise>CONTINUE: ...</promise>")
     );
-    let is_last = |round: u32| {
-        let prompt = sandbox.noted(&format!("prompt.{round}"));
-        prompt.contains("No other process of this attempt follows")
-    };
-    assert_eq!([2, 3, 4].map(is_last), [false, false, true]);
+    let prompts = ["prompt.2", "prompt.3", "prompt.4"].map(|name| sandbox.noted(name));
+    let is_last = |prompt: String| prompt.contains("No other process of this attempt follows");
+    assert_eq!(prompts.map(is_last), [false, false, true]);
     sandbox.configure("ralph.continue", "0");
     sandbox
         .step("retry", &rounds(&sandbox, &[&format!("echo x >>made; {more}")]))

@@ -131,3 +131,13 @@ fn the_time_limit_is_that_of_a_round_and_the_total_is_said() {
     sandbox.git(&["config", "--unset", "ralph.timeout"]);
     says("time limit of an attempt: none\n");
 }
+
+#[test]
+fn hint_of_a_run_without_an_agent_names_the_list() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] a\n");
+    sandbox
+        .ralph(&["run", "--stories=TODO.md"])
+        .exits(1)
+        .says("hint: git ralph run todo --stories TODO.md -- <agent command>");
+}

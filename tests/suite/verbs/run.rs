@@ -171,12 +171,6 @@ fn run_begins_nothing_without_an_agent_or_work() {
         .ralph(&["run", CHANGE])
         .exits(1)
         .says("no agent is configured");
-    sandbox.write("TODO.md", "- [ ] a\n");
-    sandbox
-        .ralph(&["run", "--stories=TODO.md"])
-        .exits(1)
-        .says("hint: git ralph run todo --stories TODO.md -- <agent command>");
-    sandbox.git(&["clean", "-fdq"]);
     let misspelt = sandbox.ralph(&["run", "add-logn"]).exits(1);
     let misspelt = misspelt.says("no stories found for change 'add-logn'\n");
     misspelt.says("\nhint: did you mean 'add-login'?");
