@@ -62,6 +62,10 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             return tell_judged(console, &open, from, end, args.json).await;
         }
     }
+    if let Some(limit) = engine::limit_of_cost(&open, &settings)? {
+        console.say(&format!("{}\n", at_limit(&limit)));
+        return Ok(Exit::Limit);
+    }
     let reviewed = engine::review(&open, &settings, story.as_deref(), attempt).await?;
     let accepted = match reviewed.accepted {
         Ok(accepted) => accepted,

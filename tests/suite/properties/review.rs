@@ -316,6 +316,11 @@ fn cost_of_a_review_is_recorded_apart_and_counts() {
     let report = sandbox.ralph(&["report", "--json"]).exits(0).json();
     assert_eq!(report["totals"]["cost_usd"], 0.5);
     assert_eq!(report["totals"]["review_cost_usd"], 0.25);
+    sandbox.configure("ralph.maxCost", "0.6");
+    let refused = sandbox.ralph(&["review"]).exits(6);
+    refused.says("stopped at a limit: $0.75 of $0.60 spent (ralph.maxCost)");
+    sandbox.configure("ralph.maxCost", "0.8");
+    sandbox.ralph(&["review"]).exits(0);
 }
 
 #[test]

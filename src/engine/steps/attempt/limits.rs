@@ -95,6 +95,15 @@ pub(super) fn limit_of_loop(
     Ok(reached(open, settings, spent)?.map(|reached| reached.words))
 }
 
+/// Returns the limit of the loop's cost that was reached, in words. The age of the loop limits its attempts, and not what the user asks.
+pub(crate) fn limit_of_cost(open: &Loop<'_>, settings: &Settings) -> Result<Option<String>, Error> {
+    let settings = Settings {
+        max_duration: None,
+        ..settings.clone()
+    };
+    limit_of_loop(open, &settings, 0.0)
+}
+
 /// Returns the limit that the loop has reached. Without limits no event is read.
 fn reached(open: &Loop<'_>, settings: &Settings, spent: f64) -> Result<Option<Reached>, Error> {
     if settings.max_duration.is_none() && settings.max_cost.is_none() {
