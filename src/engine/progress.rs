@@ -188,7 +188,7 @@ impl Progress {
             self.phase = Phase::Ready;
             return Ok(Outlook::Complete);
         }
-        story.verdict = Some(verdict);
+        (story.verdict, story.needs_leave) = (Some(verdict), false);
         if verdict.counts() {
             // A failure that the user declares after the last retry must not count beyond the limit.
             story.failures = story
@@ -343,6 +343,13 @@ impl Progress {
         self.require_rest()?;
         self.story.as_mut().ok_or(Refusal::NothingFailed)?.is_spent = true;
         self.phase = self.phase_at_rest();
+        Ok(())
+    }
+
+    /// Notes that the gates passed only with what the latest attempt made of tests.
+    pub fn need_leave(&mut self) -> Result<(), Refusal> {
+        self.require_rest()?;
+        self.story.as_mut().ok_or(Refusal::NothingFailed)?.needs_leave = true;
         Ok(())
     }
 

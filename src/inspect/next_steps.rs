@@ -127,7 +127,7 @@ impl Status {
             Phase::Failed => {
                 let retry = does(&self.step("retry", driver), "to try again");
                 let steps = self.there().into_iter().chain([retry]);
-                steps.chain(self.diff()).collect()
+                steps.chain(self.with_leave(driver)).chain(self.diff()).collect()
             }
             Phase::Exhausted => self.steps_when_exhausted(driver),
             Phase::Complete => self.steps_when_complete(),
@@ -169,17 +169,10 @@ impl Status {
         let change = &typed(&self.change);
         let more = self.current.as_ref().map_or(0, |current| current.retries) + 1;
         let more = more.max(self.max_retries.saturating_add(1));
-        let (option, purpose) = if self.current.as_ref().is_some_and(|current| current.needs_leave) {
-            (
-                "--allow-test-changes".to_owned(),
-                "to let the story change tests, if that is right",
-            )
-        } else {
-            (format!("--max-retries {more}"), "to try again")
-        };
-        let retry = format!("{} {option}", self.step("retry", driver));
+        let retry = format!("{} --max-retries {more}", self.step("retry", driver));
+        let is_spent = self.current.as_ref().is_some_and(|current| current.is_spent);
+        let retry = (!is_spent).then(|| does(&retry, "to try again"));
         let steps = [
-            does(&retry, purpose),
             does(&format!("skip {change}"), "to skip the story"),
             does(&format!("finish {change}"), "to close the loop"),
         ];
@@ -187,7 +180,16 @@ impl Status {
             let line = format!("run {change} --on-failure later");
             does(&line, "to try it again after the others")
         });
-        self.diff().into_iter().chain(others).chain(steps).collect()
+        let first = self.diff().into_iter().chain(others);
+        let again = self.with_leave(driver).into_iter().chain(retry);
+        first.chain(again).chain(steps).collect()
+    }
+
+    /// Returns the command that tries the story again and lets it change tests, if it may need that.
+    fn with_leave(&self, driver: Driver) -> Option<NextStep> {
+        self.current.as_ref().filter(|current| current.needs_leave)?;
+        let retry = format!("{} --allow-test-changes", self.step("retry", driver));
+        Some(does(&retry, "to let the story change tests, if that is right"))
     }
 
     /// Returns whether another story can be tried before the current one, and none was put off.

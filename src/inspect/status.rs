@@ -175,9 +175,12 @@ pub struct CurrentStory {
     pub retries: u32,
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
-    /// True if it is not retried, because it needs leave to change tests.
+    /// True if it may need leave to change tests.
     #[serde(skip)]
     pub needs_leave: bool,
+    /// True if it is not retried without that leave.
+    #[serde(skip)]
+    pub is_spent: bool,
 }
 
 impl Status {
@@ -338,7 +341,8 @@ impl Status {
                 attempt: Some(story.attempt),
                 retries: story.retries,
                 reason: story.why().map(ToOwned::to_owned),
-                needs_leave: story.is_spent,
+                needs_leave: story.needs_leave || story.is_spent,
+                is_spent: story.is_spent,
             }),
             (None, Some(Upcoming::Story(story))) => Some(CurrentStory {
                 id: story.id.clone(),

@@ -181,6 +181,9 @@ pub struct Current {
     /// True if it is not retried, whatever retries are left: another attempt would end in the same way.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_spent: bool,
+    /// True if the gates passed only with what the latest attempt made of tests, or of the scripts of gates.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub needs_leave: bool,
 }
 
 /// A story that was complete, and that the user has had undone.

@@ -191,7 +191,14 @@ fn leave_gives_a_story_without_retries_left_one_more() {
         sandbox.start();
         let weakens = sandbox.completing("echo 5 >tests/expected; echo 'echo 5' >app.sh");
         let run = ["run", CHANGE, "--max-retries=0", "--", &weakens];
-        sandbox.ralph(&run).exits(4);
+        let leave = |step| {
+            format!(
+                "(use \"git ralph {step} add-login --allow-test-changes\" to let the story change tests, if that is right)"
+            )
+        };
+        sandbox.ralph(&run).exits(4).says(&leave("run"));
+        let status = sandbox.ralph(&["status"]).exits(0).stdout;
+        assert!(status.contains(&leave("retry")), "{status}");
         let allowed = [
             step,
             CHANGE,

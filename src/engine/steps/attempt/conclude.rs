@@ -167,9 +167,12 @@ pub(crate) async fn conclude(
     if is_promised && outcome.is_unreviewed() && !is_beside {
         unreviewed::keep(open, &begun).await;
     }
-    if matches!(open.state.phase(), Phase::Failed | Phase::Exhausted)
-        && let Some(why) = needs_tests(open, &asked_for, &outcome.judgement)
-    {
+    let has_failed = matches!(open.state.phase(), Phase::Failed | Phase::Exhausted);
+    if has_failed && outcome.judgement.with_held_tests && outcome.judgement.verdict.counts() {
+        open.advance(Progress::need_leave)?;
+        open.save()?;
+    }
+    if has_failed && let Some(why) = needs_tests(open, &asked_for, &outcome.judgement) {
         let (story, change) = (begun.story.id, open.change().to_string());
         let (order, phase) = (begun.settings.on_failure, open.state.phase());
         if order == OnFailure::Stop && phase == Phase::Failed {
