@@ -8,6 +8,7 @@ use super::pick::change_to_run;
 use super::run_end::{RunEnd, Turn, retry_once};
 use super::setup::{
     Console, put_stories_in, step_settings, tell_adapter, tell_fixed, tell_ignored, tell_strategy,
+    typed_options,
 };
 use super::view;
 use crate::cli;
@@ -25,7 +26,7 @@ use crate::exit::Exit;
 use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, Printed, abreast, drive, one};
-use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Options, Settings, Strategy};
+use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Settings, Strategy};
 use crate::state::{Store, live_in, sides};
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
@@ -93,7 +94,7 @@ pub struct Args {
     /// Print events as JSON, one per line (git ralph help events); with --dry-run one document
     #[arg(long)]
     pub json: bool,
-    /// The agent's command; it reads the prompt from standard input
+    /// The agent's command, also for the loop that this run begins; it reads the prompt from standard input
     #[arg(last = true, value_name = "AGENT")]
     pub agent: Vec<OsString>,
     /// For the process that works on one of several changes, or stories, at once.
@@ -239,7 +240,7 @@ impl Command for Typed<'_> {
             context.head = head.clone();
         }
         let mut settings = context.configuration.settings.clone();
-        let typed = Options::from(&args.settings);
+        let typed = typed_options(&args.settings, &args.agent);
         typed.apply(&mut settings);
         settings.strategy = args.strategy.unwrap_or(settings.strategy);
         put_stories_in(&mut settings, &context, &args.stories)?;

@@ -1,6 +1,7 @@
 //! Opens the repository and the loop for the verbs, and gives a step its settings and its exit code.
 
 use std::env;
+use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -15,11 +16,22 @@ use crate::events::What;
 use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::inspect::status::Status;
-use crate::names::Change;
+use crate::names::{Change, typed_path};
 use crate::settings::{Choice, Options, Settings, Strategy};
 use crate::state::Phase;
 use crate::stories::from_directory;
 use crate::ui::{self, Narrator, Screen};
+
+/// Returns the options of a command that may begin a loop. The words after `--` are its agent.
+pub(super) fn typed_options(settings: &cli::Settings, agent: &[OsString]) -> Options {
+    let mut typed = Options::from(settings);
+    if !agent.is_empty() {
+        // A line that a shell splits into the same words.
+        let words = agent.iter().map(|word| typed_path(word.as_ref()));
+        typed.agent = Some(words.collect::<Vec<_>>().join(" "));
+    }
+    typed
+}
 
 /// Returns the current directory.
 pub(super) fn here() -> Result<PathBuf, Error> {

@@ -2,7 +2,7 @@
 
 use super::dry_run;
 use super::pick::change_to_run;
-use super::setup::{Console, here, put_stories_in, tell_adapter, tell_ignored, tell_strategy};
+use super::setup::{Console, here, put_stories_in, tell_adapter, tell_ignored, tell_strategy, typed_options};
 use crate::cli;
 use crate::cli::complete::{changes, names_of, offer, offer_anywhere};
 use crate::engine::{Context, StartOptions, agent_of, resume, start};
@@ -12,8 +12,8 @@ use crate::exit::Exit;
 use crate::fs::target_of;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
-use crate::names::{Change, typed_path};
-use crate::settings::{Choice, Options, Strategy};
+use crate::names::Change;
+use crate::settings::{Choice, Strategy};
 use crate::state::Store;
 use crate::ui::{self};
 use std::ffi::OsString;
@@ -62,12 +62,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let (context, refs) = Context::open_beside(&here()?, &console.narrator, true).await?;
     console.settle_colours(context.configuration.colour);
     let mut settings = context.configuration.settings.clone();
-    let mut typed = Options::from(&args.settings);
-    if !args.agent.is_empty() {
-        // A line that a shell splits into the same words.
-        let words = args.agent.iter().map(|word| typed_path(word.as_ref()));
-        typed.agent = Some(words.collect::<Vec<_>>().join(" "));
-    }
+    let typed = typed_options(&args.settings, &args.agent);
     typed.apply(&mut settings);
     settings.strategy = args.strategy.unwrap_or(settings.strategy);
     put_stories_in(&mut settings, &context, &args.stories)?;

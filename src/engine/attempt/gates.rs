@@ -26,6 +26,9 @@ use crate::sandbox::Walls;
 use crate::settings::{Settings, to_std};
 use crate::state::{HeldTests, RunningGate, Verdict};
 
+/// The setting that names the directory of hooks: the guard sets it for the processes of an attempt.
+const HOOKS_PATH: &str = "core.hooksPath";
+
 /// Refuses to go on without gates if the loop was begun with some that are not run any more.
 pub(crate) fn require_proven(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
     let gates = &open.state.here.commands.unproven;
@@ -321,5 +324,15 @@ pub(crate) async fn run_gate(
         held: about.is_some_and(|about| about.held),
         slot: about.and_then(|about| about.slot),
     }));
+    // Programs that install hooks, such as pre-commit, refuse where it is set.
+    if settings.guard
+        && let Passed::No(failure) = &passed
+        && failure.tail.both_ends().contains(HOOKS_PATH)
+    {
+        open.tell(format!(
+            "the guard sets {HOOKS_PATH} for gates; if {} needs it unset: git config ralph.guard false",
+            named(gate)
+        ));
+    }
     Ok(passed)
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::guard::{all, outcomes, put_hook, tries};
-use crate::support::{Sandbox, search_path, write_program};
+use crate::support::{CHANGE, Sandbox, search_path, write_program};
 
 /// A text with a word for every object id but that of nothing.
 fn without_oids(text: &str) -> String {
@@ -206,4 +206,17 @@ fn newer_gits_get_configured_hooks() {
     assert_eq!(sandbox.noted("codes"), "1\n0\n0\n0\n1\n");
     assert!(sandbox.noted("main").contains("the branch main was there before"));
     assert!(sandbox.noted("push").contains("nothing is pushed"));
+}
+
+#[test]
+fn gate_that_refuses_the_directory_of_the_guard_is_explained() {
+    let sandbox = Sandbox::new();
+    let gate = "test -z \"$(git config core.hooksPath)\" || { echo core.hooksPath is set; exit 1; }";
+    let start = ["start", CHANGE, "--verify", gate];
+    sandbox
+        .ralph(&start)
+        .exits(1)
+        .says("needs it unset: git config ralph.guard false");
+    sandbox.configure("ralph.guard", "false");
+    sandbox.ralph(&start).exits(0);
 }

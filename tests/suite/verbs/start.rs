@@ -453,13 +453,17 @@ fn a_dry_run_shows_the_loop_and_changes_nothing() {
 
 #[test]
 fn the_agent_of_the_whole_loop_can_be_given_as_words() {
-    let sandbox = Sandbox::new();
-    let agent = sandbox.completing("echo \"$1\" >\"$notes/word\"; echo x >x");
-    sandbox
-        .ralph(&["start", CHANGE, "--", &agent, "two words"])
-        .exits(0);
-    sandbox.ralph(&["next"]).exits(0);
-    assert_eq!(sandbox.noted("word"), "two words\n");
+    for (begin, code, attempts) in [
+        (&["start", CHANGE][..], 0, 1),
+        (&["run", CHANGE, "--max-attempts=1"], 6, 2),
+    ] {
+        let sandbox = Sandbox::new();
+        let agent = sandbox.completing("echo \"$1\" >>\"$notes/word\"; echo x >>x");
+        let begin = [begin, &["--", &agent, "two words"]].concat();
+        sandbox.ralph(&begin).exits(code);
+        sandbox.ralph(&["next"]).exits(0);
+        assert_eq!(sandbox.noted("word"), "two words\n".repeat(attempts));
+    }
 }
 
 #[test]
