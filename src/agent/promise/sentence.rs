@@ -40,8 +40,11 @@ const BLOCKED: &str = "blocked, stuck, unable, cannot, cant, couldnt, impossible
 /// The signs that end a sentence that asks nothing: of Latin, Chinese, Hindi, Urdu, Armenian and Ethiopic.
 pub(super) const ENDS: &[char] = &['.', '!', '。', '！', '।', '۔', '։', '።'];
 
-/// Words that begin a clause about something else than the story.
-const CLAUSES: &str = "that, which, who, if, when, unless";
+/// Words that begin a clause about something else than the story, this many words at most before its denial.
+const CLAUSES: [(&str, usize); 2] = [("that", 2), ("which, what, who, if, when, while, unless", 4)];
+
+/// The word for stories of which the promise is not one.
+const OTHERS: &str = "stories";
 
 /// Words for a story that is done; after a denial, they say that it is not, even in a finished sentence.
 const DONE: &str = "done, complete, completed, finish, finished, ready, satisfied, met";
@@ -177,15 +180,16 @@ impl<'a> Sentence<'a> {
     }
 }
 
-/// Returns true if the words say that something is not done: a denial, at most one word, and a word for it. In a clause
-/// about something else ("jobs that were not finished") they do not.
+/// Returns true if the words say that the story is not done: a denial, at most one word, and a word for it. In a clause
+/// about something else ("jobs that were not finished"), and about other stories, they do not.
 fn says_undone(words: &[&str]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
         let mut near = words.iter().skip(at + 1).take(2);
-        let mut before = words[..at].iter().rev().take(2);
-        is_denial(word)
-            && near.any(|next| is_one_of(DONE, next))
-            && !before.any(|before| is_one_of(CLAUSES, before))
+        let before = &words[..at];
+        let is_clause = CLAUSES
+            .iter()
+            .any(|(list, far)| before.iter().rev().take(*far).any(|word| is_one_of(list, word)));
+        is_denial(word) && near.any(|next| is_one_of(DONE, next)) && !is_clause && !before.contains(&OTHERS)
     })
 }
 
