@@ -1,7 +1,7 @@
 //! The ways in which a user lets stories change what judges them, and what asks for it.
 
 use super::held_tests::{gate_fails_once, project};
-use crate::support::{CHANGE, TASKS};
+use crate::support::{CHANGE, Sandbox, TASKS};
 
 /// Changes a test in each story, and in the second one with the work that it no longer looks at.
 const WEAKENS: &str = "echo $RALPH_STORY >>new; echo \"# $RALPH_STORY\" >>tests/value.sh
@@ -245,4 +245,34 @@ fn story_that_needs_what_an_earlier_one_made_of_a_test_is_retried_once() {
             sandbox.ralph(&retry).exits(0);
         }
     }
+}
+
+#[test]
+fn first_tests_of_a_project_are_held_from_their_checkpoint_on() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.tests", "tests");
+    let gate = "ls tests/*.sh >/dev/null || exit 5; for test in tests/*.sh; do sh $test || exit 1; done";
+    sandbox.configure("ralph.verify", gate);
+    let agent = sandbox.completing(
+        "mkdir -p tests; echo x >$RALPH_STORY; echo \"test -s $RALPH_STORY\" >tests/$RALPH_STORY.sh",
+    );
+    let run = [
+        "run",
+        CHANGE,
+        "--allow-red",
+        "--max-retries=0",
+        "--max-attempts=2",
+        "--",
+        &agent,
+    ];
+    sandbox.ralph(&run).exits(6);
+    let rests_on = |at: usize| sandbox.attempts()[at]["rests_on"].clone();
+    assert_eq!(rests_on(0), serde_json::json!(["promise", "gates"]));
+    assert_eq!(rests_on(1), serde_json::json!(["promise", "gates", "tests"]));
+    // From now on they cannot be weakened.
+    let weakens = sandbox.completing("echo true >tests/1.sh; rm 1");
+    sandbox
+        .step("next", &weakens)
+        .exits(4)
+        .says("the gates pass only with what the attempt made of tests/1.sh (changed)");
 }

@@ -212,7 +212,7 @@ pub(super) async fn judge(
         Some((.., Refused::Otherwise(judgement))) => return Ok(Err(judgement)),
     }
     let compared: Vec<&Found> = of_person().map(|(_, found)| found).chain([&found]).collect();
-    proof.rests_on = rests_on(open, settings, after.tree(), &compared).await?;
+    proof.rests_on = rests_on(open, settings, &checkpoint, &compared).await?;
     if proof.for_review.refused.is_some() {
         proof.rests_on.retain(|basis| *basis == Basis::TestChangesAllowed);
     }
@@ -261,7 +261,7 @@ async fn run_held(
 async fn rests_on(
     open: &Loop<'_>,
     settings: &Settings,
-    judged: &Oid,
+    base: &Oid,
     found: &[&Found],
 ) -> Result<Vec<Basis>, Error> {
     let pathspecs = &settings.tests.pathspecs;
@@ -270,7 +270,7 @@ async fn rests_on(
     let mut rests_on = Vec::new();
     if !pathspecs.is_empty()
         && are_held
-        && (files().any(|file| file.is_test) || open.repo().has_file_of(judged, pathspecs).await?)
+        && (files().any(|file| file.is_test) || open.repo().has_file_of(base, pathspecs).await?)
     {
         rests_on.push(Basis::Tests);
     }

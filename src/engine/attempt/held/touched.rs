@@ -122,6 +122,12 @@ pub(super) async fn find(
             });
         }
     }
+    // Where no test was, no new one can weaken it, and the gates may need one to pass at all.
+    let is_new = |file: &Touched| file.is_test && file.fate == Fate::Away;
+    let pathspecs = &settings.tests.pathspecs;
+    if found.files.iter().any(is_new) && !open.repo().has_file_of(base, pathspecs).await? {
+        found.files.retain(|file| !is_new(file));
+    }
     Ok(found)
 }
 
