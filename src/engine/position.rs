@@ -219,9 +219,12 @@ impl Position {
         state: &State,
     ) -> Result<Result<Parent, String>, Error> {
         if let Some(operation) = operations_in_progress(site.repo).await?.first() {
-            return Ok(Err(format!(
-                "a git {operation} is in progress; finish it, or abort it"
-            )));
+            let branch = &state.common.branch;
+            let way = match *operation {
+                "rebase" => format!("abort it; {branch} must keep its checkpoint, so merge into it"),
+                _ => "finish it, or abort it".to_owned(),
+            };
+            return Ok(Err(format!("a git {operation} is in progress; {way}")));
         }
         let (branch, checkpoint, git) = (&state.common.branch, state.checkpoint(), &site.repo.git);
         let on_top = |oid, notice| Ok(Ok(Parent { oid, notice }));

@@ -213,8 +213,8 @@ impl Rules {
     /// Returns the message about a move after which the branch does not contain the checkpoint.
     pub fn rewritten(&self) -> String {
         format!(
-            "the branch {} must keep its checkpoint {}: commit on top of it, and amend, rebase or reset only \
-             commits of your own above it; if files have changed, git restore --source=HEAD --staged \
+            "the branch {} must keep its checkpoint {}: commit or merge on top of it, and amend, rebase or reset \
+             only commits of your own above it; after a refused rebase, git rebase --abort; if files have changed, git restore --source=HEAD --staged \
              --worktree . brings them back",
             self.change.branch(),
             self.checkpoint.short()

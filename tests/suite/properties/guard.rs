@@ -95,7 +95,7 @@ fn the_loops_branch_keeps_its_checkpoint() {
     let short = &checkpoint[..10];
     for words in [
         format!(
-            "git-ralph: refused: the branch ralph/add-login must keep its checkpoint {short}: commit on top"
+            "git-ralph: refused: the branch ralph/add-login must keep its checkpoint {short}: commit or merge on top"
         ),
         "the branch ralph/add-login holds the finished stories and may not be deleted or renamed".to_owned(),
     ] {

@@ -220,3 +220,20 @@ fn gate_that_refuses_the_directory_of_the_guard_is_explained() {
     sandbox.configure("ralph.guard", "false");
     sandbox.ralph(&start).exits(0);
 }
+
+#[test]
+fn rebase_that_the_guard_refuses_says_how_to_leave_it() {
+    let sandbox = Sandbox::started();
+    sandbox.git(&["branch", "upstream", "main"]);
+    let upstream = sandbox.git(&["commit-tree", "-p", "main", "-m", "up", "main^{tree}"]);
+    sandbox.git(&["update-ref", "refs/heads/upstream", upstream.trim()]);
+    let agent = sandbox.completing("git rebase upstream >&2; echo x >new");
+    sandbox
+        .step("next", &agent)
+        .exits(3)
+        .says("after a refused rebase, git rebase --abort")
+        .says("a git rebase is in progress; abort it; ralph/add-login must keep its checkpoint");
+    let agent =
+        sandbox.completing("git rebase upstream >&2; git rebase --abort; git merge upstream; echo x >new");
+    sandbox.step("retry", &agent).exits(0);
+}
