@@ -13,6 +13,9 @@ use crate::error::advice::{Advice, Advise, hint};
 /// The line of a reason that precedes the output of what failed.
 pub const OUTPUT: &str = "Its output:";
 
+/// The words in the reason of an attempt that promised, and whose work git does not see.
+pub const NO_CHANGE: &str = "git sees no change outside the story list";
+
 /// The longest change name, in bytes: with suffixes it still fits a file name.
 const MAX_CHANGE: usize = 200;
 

@@ -1,7 +1,7 @@
 //! The two or three commands that come next: `status` and the end of a step show the same ones.
 
 use super::status::Status;
-use crate::names::{typed, typed_path};
+use crate::names::{NO_CHANGE, typed, typed_path};
 use crate::state::Phase;
 
 /// A command that can be typed next.
@@ -180,7 +180,13 @@ impl Status {
             let line = format!("run {change} --on-failure later");
             does(&line, "to try it again after the others")
         });
-        let first = self.diff().into_iter().chain(others);
+        let reason = self.current.as_ref().and_then(|current| current.reason.as_deref());
+        let is_unseen = reason.is_some_and(|reason| reason.contains(NO_CHANGE));
+        let accept = is_unseen.then(|| {
+            let line = format!("complete {change}");
+            does(&line, "to accept the story without a change, if it is done")
+        });
+        let first = self.diff().into_iter().chain(others).chain(accept);
         let again = self.with_leave(driver).into_iter().chain(retry);
         first.chain(again).chain(steps).collect()
     }

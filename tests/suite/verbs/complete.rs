@@ -134,3 +134,15 @@ fn complete_that_was_killed_in_a_gate_says_that_files_differ() {
     let untrue = "the work tree is as it was";
     assert!(!status.stderr.contains(untrue), "{}", status.stderr);
 }
+
+#[test]
+fn complete_is_offered_where_git_does_not_see_the_work() {
+    let sandbox = Sandbox::new();
+    sandbox.configure("ralph.emptyStory", "confirm");
+    let agent = sandbox.completing("");
+    let run = ["run", CHANGE, "--max-retries=0", "--", &agent];
+    let offered = "(use \"git ralph complete add-login\" to accept the story without a change, if it is done)";
+    sandbox.ralph(&run).exits(4).says(offered);
+    sandbox.ralph(&["complete"]).exits(0);
+    assert_eq!(sandbox.attempts().len(), 2);
+}

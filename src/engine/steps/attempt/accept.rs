@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::events::Basis;
 use crate::git::worktree::{Reading, WorkTreeError};
 use crate::git::{StagedEntry, operations_in_progress};
-use crate::names::Oid;
+use crate::names::{NO_CHANGE, Oid};
 use crate::paths::shown;
 use crate::settings::{EmptyStory, Settings};
 use crate::state::Verdict;
@@ -251,9 +251,9 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
 async fn refuse_empty_work(open: &Loop<'_>, outcome: &Outcome, settings: &Settings) -> Result<(), Refused> {
     let tools = outcome.denied().join(", ");
     let reason = if !tools.is_empty() {
-        format!("git sees no change outside the story list; the agent was not allowed to use {tools}")
+        format!("{NO_CHANGE}; the agent was not allowed to use {tools}")
     } else if settings.empty_story == EmptyStory::Fail && outcome.is_of_agent() {
-        "git sees no change outside the story list (ralph.emptyStory)".to_owned()
+        format!("{NO_CHANGE} (ralph.emptyStory)")
     } else {
         return Ok(());
     };
