@@ -180,7 +180,10 @@ impl Status {
             let line = format!("run {change} --on-failure later");
             does(&line, "to try it again after the others")
         });
-        let reason = self.current.as_ref().and_then(|current| current.reason.as_deref());
+        let reason = self
+            .current
+            .as_ref()
+            .and_then(|current| current.reason.as_deref());
         let is_unseen = reason.is_some_and(|reason| reason.contains(NO_CHANGE));
         let accept = is_unseen.then(|| {
             let line = format!("complete {change}");

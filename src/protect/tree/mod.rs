@@ -6,7 +6,7 @@
 //!   moments; `leftovers` and `renamed` use them.
 //! - `ignored_files` (by `small_ignored`), `new_rules` (of ignored files), `hidden_files` (by new exclude rules),
 //!   `hidden_rules` (that hide themselves),
-//!   `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a
+//!   `unseen_work` (that git ignores), `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a
 //!   git-ralph that was killed).
 //! - `file_modes`, `kept_modes` (where git writes the user's files again), `index_flags`, `users_index`, `exact_bytes` (that filters change, by `attribute_sources`),
 //!   `stat_changes`, `certain_change`, `fresh_times`, `damaged_index`, `pipes` (that git would wait for), `scan`.
@@ -53,6 +53,7 @@ pub(super) mod submodules;
 #[cfg(test)]
 mod tests;
 mod unlisted_files;
+mod unseen_work;
 mod users_index;
 
 pub(super) use inner_git_files::InnerGitFiles;

@@ -472,3 +472,26 @@ fn files_are_named_that_a_rule_of_the_attempt_hides() {
         .exits(0)
         .says("src/two");
 }
+
+#[test]
+fn new_files_of_the_work_that_an_older_rule_ignores_are_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".gitignore", "lib/\nnode_modules/\n*.log\n");
+    sandbox.write("src/a.py", "1\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-qm", "rules"]);
+    sandbox.start();
+    let agent = sandbox.completing(
+        "mkdir -p lib/deep node_modules/x; for f in lib/b.py lib/deep/c.py node_modules/x/d.py lib/e.log; do
+             echo 1 >$f; done; echo 2 >src/a.py",
+    );
+    let words = "git ignores these new files, so no checkpoint has them (git add -f takes them in): ";
+    let told = sandbox.step("next", &agent).exits(0).stderr;
+    let names = told.lines().find_map(|line| line.strip_prefix(words));
+    assert_eq!(names, Some("lib/b.py, lib/deep/c.py"), "{told}");
+    // They are not new any more.
+    let told = sandbox
+        .step("next", &sandbox.completing("echo 3 >src/a.py"))
+        .exits(0);
+    assert!(!told.stderr.contains(words), "{}", told.stderr);
+}

@@ -141,7 +141,8 @@ fn complete_is_offered_where_git_does_not_see_the_work() {
     sandbox.configure("ralph.emptyStory", "confirm");
     let agent = sandbox.completing("");
     let run = ["run", CHANGE, "--max-retries=0", "--", &agent];
-    let offered = "(use \"git ralph complete add-login\" to accept the story without a change, if it is done)";
+    let offered =
+        "(use \"git ralph complete add-login\" to accept the story without a change, if it is done)";
     sandbox.ralph(&run).exits(4).says(offered);
     sandbox.ralph(&["complete"]).exits(0);
     assert_eq!(sandbox.attempts().len(), 2);

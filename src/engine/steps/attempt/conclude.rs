@@ -229,6 +229,7 @@ async fn save(
     }
     if outcome.is_of_agent() {
         open.site().tell_deleted()?;
+        open.site().tell_unseen_work(&left)?;
     }
     let beside = list::take_left(open, begun);
     let new = NewCheckpoint {
