@@ -98,6 +98,28 @@ impl Git {
         Ok(changes.collect())
     }
 
+    /// Lists the paths that a commit between two adds to one of its parents.
+    pub async fn added_in_commits(&self, from: &Oid, to: &Oid) -> Result<Vec<Vec<u8>>, GitError> {
+        if from == to {
+            return Ok(Vec::new());
+        }
+        let range = format!("{from}..{to}");
+        let args = [
+            "-m",
+            "-z",
+            "--format=",
+            "--name-only",
+            "--no-renames",
+            "--no-ext-diff",
+            "--diff-filter=A",
+            &range,
+            "--",
+        ];
+        let mut paths = self.cmd("log", args).fields().await?;
+        paths.retain(|path| !path.is_empty());
+        Ok(paths)
+    }
+
     /// Lists the changes of each commit between two of a line of first parents, the oldest first, in the paths that match.
     /// A file that is nearly the same under another name is one change, whose first entry has the old path.
     pub async fn history_among(

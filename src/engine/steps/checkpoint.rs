@@ -27,7 +27,7 @@ pub(crate) struct NewCheckpoint {
     /// The body of its message; may be empty.
     pub body: String,
     /// Other commits that are kept, and the moves of refs that go with them.
-    pub beside: (Option<KeptRef>, Option<Update>),
+    pub beside: (Vec<KeptRef>, Option<Update>),
     /// The stash before the attempt.
     pub stash: Option<StashList>,
     /// True if the user or the reviewers stand for what it changes of tests.

@@ -75,7 +75,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         stash: None,
         stands: false,
         is_known_unchanged: false,
-        beside: (None, None),
+        beside: (Vec::new(), None),
     };
     let (plan, known) = checkpoint::plan(open, new, &position, reading.tree).await?;
     transition::take(open, Intent::Checkpoint(plan), known).await?;

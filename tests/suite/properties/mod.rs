@@ -1,6 +1,7 @@
 //! What holds across verbs: states of a repository, agents, story lists, processes, hooks, crashes.
 
 mod agents;
+mod agents_commits;
 mod bad_input;
 mod bare;
 mod boxed;

@@ -2,7 +2,7 @@
 
 use super::accept::{Base, decide};
 use super::stop_request::{BY_REQUEST_NOW, is_request};
-use super::{limits, list, message, refused_complete, unreviewed};
+use super::{agents_commits, limits, list, message, refused_complete, unreviewed};
 use crate::engine::attempt::backoff::Unavailable;
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::held;
@@ -231,11 +231,17 @@ async fn save(
         open.site().tell_deleted()?;
         open.site().tell_unseen_work(&left)?;
     }
-    let beside = list::take_left(open, begun);
+    let mut beside = list::take_left(open, begun);
+    let mut parent = parent.oid;
+    if outcome.is_of_agent() {
+        let (below, kept) = agents_commits::parent_without_ignored(open, parent).await?;
+        parent = below;
+        beside.0.extend(kept);
+    }
     let new = NewCheckpoint {
         story: Some(begun.story.id.clone()),
         attempt: Some(begun.number),
-        parent: parent.oid,
+        parent,
         subject: checkpoint_message::subject(&begun.story),
         body: message::body(begun, outcome, rests_on, &gates.lines, review.as_deref()),
         beside,

@@ -142,15 +142,15 @@ async fn put_back(
 }
 
 /// Returns the attempt's version under the name of the attempt, and the deletion of the ref that kept it so far.
-pub(super) fn take_left(open: &Loop<'_>, begun: &mut Begun) -> (Option<KeptRef>, Option<Update>) {
+pub(super) fn take_left(open: &Loop<'_>, begun: &mut Begun) -> (Vec<KeptRef>, Option<Update>) {
     let Some(LeftList { name, commit }) = begun.facts.left_list.take() else {
-        return (None, None);
+        return (Vec::new(), None);
     };
     let kept = KeptRef::new(
         open.state.change.attempt_ref(&begun.story.id, begun.number),
         commit.clone(),
     );
-    (Some(kept), Some(Update::Delete { name, old: commit }))
+    (vec![kept], Some(Update::Delete { name, old: commit }))
 }
 
 /// Returns the tree of a refused attempt with the list as the attempt left it, and the deletion of the ref that kept that.

@@ -13,6 +13,7 @@
 
 mod accept;
 mod agent;
+mod agents_commits;
 mod begin;
 mod conclude;
 pub(crate) mod limits;
