@@ -84,7 +84,7 @@ pub use steps::adopt::{Portable, adopt};
 pub(crate) use steps::attempt::limits::{limit_of_cost, raised_by, raised_in};
 pub use steps::attempt::{
     AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal, judge_waiting, judged_first,
-    waits_for_review,
+    require_judges, waits_for_review,
 };
 pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
 pub use steps::land::{Landed, land};

@@ -17,7 +17,7 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::{
     self, AttemptOptions, Driver, Loop, Made, Shared, StepEnd, Stopped, Taken, free_places, hold_list,
     is_accepted, made_by, may_begin, open_side, release_list, remove_left, remove_lost, remove_side,
-    require_own_list, take_in, take_skips, was_taken_in,
+    require_judges, require_own_list, take_in, take_skips, was_taken_in,
 };
 use crate::error::Error;
 use crate::error::advice::Advise;
@@ -90,6 +90,8 @@ pub async fn abreast(
 ) -> Result<Stopped, Error> {
     let _under_way = UnderWay::begin();
     require_own_list(open).await?;
+    // Before what a killed run has left is put into the work tree.
+    require_judges(open, options).await?;
     let mut run = Abreast {
         command,
         options: options.clone(),

@@ -82,21 +82,62 @@ pub fn judging(sandbox: &Sandbox) -> (String, Running) {
 
 /// Does so with an agent that runs this.
 pub fn judging_work(sandbox: &Sandbox, work: &str) -> (String, Running) {
+    sandbox.configure("ralph.verify", &waiting_gate(sandbox));
+    let agent = sandbox.completing(work);
+    let running = judging_with(sandbox, &[], &agent);
+    (agent, running)
+}
+
+/// A gate that waits once there is work.
+fn waiting_gate(sandbox: &Sandbox) -> String {
     let notes = sandbox.notes.to_str().unwrap();
     let gate = format!(
         "ls work* 2>/dev/null || exit 0; touch \"$notes/judging\"; {}",
         until("go")
     );
-    sandbox.configure("ralph.verify", &gate.replace("$notes", notes));
-    let agent = sandbox.completing(work);
-    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    gate.replace("$notes", notes)
+}
+
+fn judging_with(sandbox: &Sandbox, args: &[&str], agent: &str) -> Running {
+    let running = sandbox.direct(&words("--jobs=2", args, agent)).start();
     wait_until("one is judged, the other promised", || {
         let sides = ["ralph/todo+1", "ralph/todo+2"]
             .map(|side| sandbox.git_cmd(&["log", "-1", "--format=%s", side]).run());
         let promised = sides.iter().all(|side| side.stdout.starts_with("checkpoint: "));
         promised && sandbox.notes.join("judging").exists()
     });
-    (agent, running)
+    running
+}
+
+#[test]
+fn run_that_could_not_judge_what_a_killed_one_left_moves_nothing() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let agent = sandbox.completing("echo x >>\"$notes/began$RALPH_STORY\"; echo x >work$RALPH_STORY");
+    let running = judging_with(&sandbox, &["--verify", &waiting_gate(&sandbox)], &agent);
+    running.signal(Signal::SIGKILL);
+    drop(running.end());
+    sandbox.ralph(&["status", "todo"]).exits(0);
+    let made = || (verdicts(&sandbox), sandbox.git(&["for-each-ref"]));
+    let before = made();
+    for _ in 0..2 {
+        // The gate was typed: an attempt could have changed the record of it.
+        sandbox
+            .ralph(&words("--jobs=2", &[], &agent))
+            .exits(7)
+            .says("the gates of 'todo' are not certain");
+        assert_eq!(made(), before);
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+    }
+    // So was the agent.
+    sandbox
+        .ralph(&["run", "todo", "--jobs=2", "--verify=true"])
+        .exits(1);
+    assert_eq!(made(), before);
+    sandbox
+        .ralph(&words("--jobs=2", &["--verify=true"], &agent))
+        .exits(0);
+    assert_eq!(sandbox.noted("began1") + &sandbox.noted("began2"), "x\nx\n");
+    require_no_side(&sandbox);
 }
 
 /// Checks that both are judged by the next run, and that no agent repeats them.

@@ -120,9 +120,19 @@ pub(crate) fn limit(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(),
     Ok(())
 }
 
+/// Refuses options with which no work could be judged.
+pub async fn require_judges(open: &Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
+    gates::require_proven(open, &options.settings)?;
+    if options.started == 0 {
+        unpromised::require_judge(&options.settings)?;
+        held::require_pathspecs(open.git(), &options.settings).await?;
+    }
+    Ok(())
+}
+
 /// Makes a loop ready for an attempt with these options: refuses those with which none could begin.
 pub(crate) async fn prepare(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
-    gates::require_proven(open, &options.settings)?;
+    require_judges(open, options).await?;
     if options.started == 0 {
         for message in open.context.configuration.weaker(&open.state.common.settings) {
             open.tell(message);
@@ -134,8 +144,6 @@ pub(crate) async fn prepare(open: &mut Loop<'_>, options: &AttemptOptions) -> Re
         commands.boxing = boxing(&options.settings);
     }
     if options.started == 0 {
-        unpromised::require_judge(&options.settings)?;
-        held::require_pathspecs(open.git(), &options.settings).await?;
         tell_own_output(open)?;
     }
     Ok(())

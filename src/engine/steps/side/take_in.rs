@@ -26,6 +26,7 @@ use crate::engine::steps::attempt::{
 };
 use crate::engine::steps::manual_edits::commit_manual_edits;
 use crate::engine::steps::skip::{SkipWatch, is_asked_to_skip};
+use crate::engine::stories::listing_of;
 use crate::engine::transition::place;
 use crate::engine::{Loop, list_growth, numbers, submodules, unmarked_stories};
 use crate::error::Error;
@@ -61,6 +62,11 @@ pub enum Taken {
 /// was.
 pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) -> Result<Taken, Error> {
     let (settings, id) = (&options.settings, made.attempt.story.clone());
+    // As long as nothing is moved.
+    let listing = listing_of(&open.state, &open.repo().top).await;
+    if let Some(story) = listing.ok().as_ref().and_then(|listing| listing.find(&id)) {
+        agent_of_attempt(open, story, options)?;
+    }
     open.advance(|progress| progress.turn_to(&id))?;
     put_list_back(open).await?;
     if open.held_list.is_some() {
