@@ -124,7 +124,7 @@ fn give_way(state: &mut State, settings: &Settings) -> Result<(), Error> {
     };
     let given = match settings.on_failure {
         OnFailure::Skip => progress.skip(&id).is_ok(),
-        OnFailure::Later => progress.put_off().is_ok(),
+        OnFailure::Later => progress.put_off(progress.completed.len()).is_ok(),
         OnFailure::Stop | OnFailure::Finish => false,
     };
     if given {

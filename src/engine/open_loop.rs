@@ -55,8 +55,8 @@ pub struct Loop<'o> {
     pub(super) is_recovering: bool,
     /// True in a command that only shows the loop.
     pub(super) is_looking: bool,
-    /// True in a run that puts stories off (`ralph.onFailure=later`).
-    pub(super) puts_off: bool,
+    /// The number of stories completed beside the last attempt, in a run that puts stories off (`ralph.onFailure=later`).
+    pub(super) puts_off: Option<usize>,
     /// The story that a run lets change tests, once it has begun.
     pub(super) released: Option<String>,
     /// The files of the work tree that this process's own output goes to: they are no work.
@@ -99,7 +99,7 @@ impl<'o> Loop<'o> {
             review_template: RefCell::default(),
             is_recovering: false,
             is_looking: false,
-            puts_off: false,
+            puts_off: None,
             released: None,
             held_list: None,
             has_told_missing_line: Cell::default(),

@@ -246,8 +246,9 @@ impl Progress {
         self.phase == Phase::Exhausted && (!was_put_off || self.next_put_off().is_some())
     }
 
-    /// Puts the story without retries left off until the others are through; returns its id.
-    pub fn put_off(&mut self) -> Result<String, Refusal> {
+    /// Puts the story without retries left off until the others are through; returns its id. Its attempt was made after the first
+    /// `completed` ones.
+    pub fn put_off(&mut self, completed: usize) -> Result<String, Refusal> {
         let story = self.story.clone().filter(|_| self.may_put_off());
         let story = story.ok_or(Refusal::NothingFailed)?;
         let is_over = self.put_off.iter().any(|other| other.story.id == story.id);
@@ -255,7 +256,7 @@ impl Progress {
         let id = story.id.clone();
         self.put_off.push(PutOff {
             story,
-            completed: self.completed.len(),
+            completed,
             is_over,
         });
         Ok(id)
@@ -309,7 +310,7 @@ impl Progress {
         self.put_off.iter().find(may_be_tried)
     }
 
-    /// Returns whether another story was completed since this one was put off for the first time.
+    /// Returns whether another story was completed since the attempt after which this one was put off for the first time.
     fn is_due(&self, other: &PutOff) -> bool {
         !other.is_over && other.completed < self.completed.len()
     }

@@ -269,7 +269,7 @@ impl Completed {
 pub struct PutOff {
     /// The story, as it failed.
     pub story: Current,
-    /// Number of the stories that were complete then.
+    /// Number of the stories that were complete when its attempt began.
     pub completed: usize,
     /// True if it was tried again, and is not a second time.
     pub is_over: bool,

@@ -217,7 +217,7 @@ fn drive_later(
             if !progress.may_put_off() {
                 return (progress, tried);
             }
-            progress.put_off().unwrap();
+            progress.put_off(progress.completed.len()).unwrap();
             continue;
         }
         let current = progress.story.as_ref().map(|story| story.id.clone());
@@ -264,7 +264,7 @@ fn a_raised_limit_gives_stories_that_were_put_off_their_retries() {
         if !progress.may_put_off() {
             break;
         }
-        progress.put_off().unwrap();
+        progress.put_off(progress.completed.len()).unwrap();
         progress.take_up().unwrap();
     }
     assert_eq!(tried.concat(), "abc");

@@ -121,7 +121,7 @@ impl Driver {
     /// Begins to drive a loop, which may allow a story more retries than before.
     pub fn new(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Self, Error> {
         limit(open, options)?;
-        open.puts_off = options.settings.on_failure == OnFailure::Later;
+        open.puts_off = (options.settings.on_failure == OnFailure::Later).then_some(0);
         Ok(Self {
             options: options.clone(),
         })
@@ -140,6 +140,7 @@ impl Driver {
             note_stopped(open, Some(BY_REQUEST.to_owned()));
             return Ok(Some(Stopped::Asked));
         }
+        open.puts_off = open.puts_off.map(|_| 0);
         let step = open.state.progress().next_step();
         let end = attempt(open, step, &self.options).await;
         self.options.started += 1;
@@ -168,8 +169,9 @@ impl Driver {
     /// Puts the current story off or skips it, which has no retries left; or stops there.
     pub async fn give_way(&self, open: &mut Loop<'_>) -> Result<Option<Stopped>, Error> {
         let on_failure = self.options.settings.on_failure;
-        if on_failure == OnFailure::Later && open.state.progress().may_put_off() {
-            open.advance(Progress::put_off)?;
+        if on_failure == OnFailure::Later && transition::may_wait(open) {
+            let beside = open.puts_off.unwrap_or_default();
+            open.advance(|progress| progress.put_off(progress.completed.len().saturating_sub(beside)))?;
             read_list(open).await?;
             open.save()?;
             return Ok(None);

@@ -36,7 +36,7 @@ pub(super) use final_state::{FINAL, final_state, merged, work_tree_now};
 pub(crate) use known::Known;
 pub(super) use original::{ORIGINAL_INDEX, original_now, restore_original_index};
 pub(super) use other_work_tree::{target_at, target_index, work_tree_at};
-pub(super) use outcome::given_up;
+pub(super) use outcome::{given_up, may_wait};
 
 /// Writes a step into the state, makes it, and emits its events.
 ///

@@ -182,7 +182,7 @@ async fn fail(
 /// Returns the events about a story that has no retries left.
 fn retries_spent(open: &Loop<'_>, story: String) -> Vec<What> {
     let progress = open.state.progress();
-    let deferred = open.puts_off && progress.may_put_off();
+    let deferred = open.puts_off.is_some() && may_wait(open);
     let spent = What::MaxRetriesExceeded {
         story: story.clone(),
         max_retries: progress.max_retries,
@@ -190,6 +190,19 @@ fn retries_spent(open: &Loop<'_>, story: String) -> Vec<What> {
     };
     let given_up = (!deferred).then(|| given_up(open, story));
     std::iter::once(spent).chain(given_up).collect()
+}
+
+/// Returns whether the story without retries left can be tried again after others: after those that are left, or that were
+/// completed beside its attempt.
+pub(in crate::engine) fn may_wait(open: &Loop<'_>) -> bool {
+    let progress = open.state.progress();
+    let id = progress.current().map(|story| &story.id);
+    let is_other = |other: &String| Some(other) != id && !progress.skipped.contains(other);
+    let is_left = |ids: &Vec<String>| ids.iter().any(is_other);
+    let comes_after = !progress.put_off.is_empty()
+        || open.puts_off > Some(0)
+        || open.open_stories.as_ref().is_none_or(is_left);
+    progress.may_put_off() && comes_after
 }
 
 /// Returns the event about a story that is given up.

@@ -269,6 +269,35 @@ fn failures_of_several_stories_are_counted_apart() {
 }
 
 #[test]
+fn story_that_fails_beside_others_is_tried_again_after_those_that_were_completed_meanwhile() {
+    let sandbox = Sandbox::with_free_stories(2);
+    sandbox.configure("ralph.onFailure", "later");
+    let agent = |needed: &str| {
+        sandbox.agent(&format!(
+            "if test $RALPH_STORY = 2; then echo x >work2; complete; exit 0; fi
+            until git rev-parse -q --verify refs/heads/ralph/todo:work2; do sleep 0.05; done
+            test -e {needed} && complete || failed 'it is missing'",
+        ))
+    };
+    run(&sandbox, &["--max-retries=0"], &agent("work2"))
+        .exits(0)
+        .says("story 1 was put off, and is tried again");
+    assert_eq!(verdicts(&sandbox), ["2 complete", "1 failed", "1 complete"]);
+    require_no_side(&sandbox);
+    // With the work of all others, it is not.
+    let sandbox = Sandbox::with_free_stories(1);
+    sandbox.configure("ralph.onFailure", "later");
+    let agent = sandbox.failing("echo x >work1");
+    let output = run(&sandbox, &["--max-retries=0"], &agent).exits(4);
+    assert!(!output.stderr.contains("put off"), "{}", output.stderr);
+    output.says("story 1 failed, no retries left");
+    assert_eq!(
+        sandbox.ralph(&["status", "todo", "--json"]).exits(0).json()["current"]["id"],
+        "1"
+    );
+}
+
+#[test]
 fn story_without_retries_left_stops_the_run_and_others_get_their_checkpoint() {
     let sandbox = Sandbox::with_free_stories(4);
     // The others end when the failure is taken in.

@@ -106,6 +106,8 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     commit_manual_edits(open, &id).await?;
     let agent = agent_of_attempt(open, &story, options)?;
     let mut outcome = outcome_of(open, &made, &agent);
+    let beside = completed_since(open, &made).len();
+    open.puts_off = open.puts_off.map(|_| beside);
     let (mut beside, tree) = look_at_work(open, &made, &story, &mut outcome).await?;
     // Before the verdict says that it is kept.
     let name = open.change().attempt_ref(&id, numbers::next_number(open, &id)?);
@@ -436,11 +438,16 @@ fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
     }
 }
 
-/// Returns the words about the stories that were completed since the attempt began; empty if none was.
-fn published_since(open: &Loop<'_>, made: &Made) -> String {
+/// Returns the stories that were completed since the attempt began.
+fn completed_since<'l>(open: &'l Loop<'_>, made: &Made) -> Vec<&'l str> {
     let is_new = |id: &&str| made.completed.iter().all(|done| done.id != **id);
     let completed = open.state.progress().completed.iter();
-    let new: Vec<&str> = completed.map(|done| done.id.as_str()).filter(is_new).collect();
+    completed.map(|done| done.id.as_str()).filter(is_new).collect()
+}
+
+/// Returns the words about the stories that were completed since the attempt began; empty if none was.
+fn published_since(open: &Loop<'_>, made: &Made) -> String {
+    let new = completed_since(open, made);
     if new.is_empty() {
         return String::new();
     }
