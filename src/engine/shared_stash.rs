@@ -10,7 +10,7 @@ use super::attempt::facts::Facts;
 use crate::error::Error;
 use crate::fs::FileError;
 use crate::git::StashEntry;
-use crate::names::{Oid, typed};
+use crate::names::{Change, Oid, short_branch, typed};
 use crate::protect::{StashList, UserRefs};
 use crate::refs::{KeptRef, Update};
 
@@ -21,24 +21,46 @@ const OF_LOOP: &str = ": ralph:";
 pub(crate) async fn record(open: &Loop<'_>) -> Result<StashList, Error> {
     let refs = open.user_refs().await?;
     let list = refs.stash_list(open.repo()).await?;
-    let name = open.change().ralph_ref("stash");
-    let repo = open.repo();
     if list.has_entries() {
-        let known = match refs.at(&name) {
-            Some(keeper) => repo.git.parents_of(&keeper).await?,
-            None => Vec::new(),
-        };
-        if list.oids().any(|oid| !known.contains(oid)) {
-            let mut all: Vec<_> = list.oids().cloned().collect();
-            all.extend(known.into_iter().filter(|oid| list.oids().all(|new| new != oid)));
-            let new = repo.anchor(&repo.empty_tree().await?, &all).await?;
-            let keep = [Update::Set { name, new }];
-            open.update_refs(&keep, "ralph: the stash before an attempt")
-                .await?;
-        }
+        keep(
+            open,
+            refs.at(&keeper_of(open.change())),
+            list.oids().cloned().collect(),
+        )
+        .await?;
     }
     list.record(open.site().slot)?;
     Ok(list)
+}
+
+/// Returns the name of the ref that keeps the entries of the stash during the attempts of a loop.
+pub(crate) fn keeper_of(change: &Change) -> String {
+    change.ralph_ref("stash")
+}
+
+/// Has the loop keep the entries that a side has kept with this commit.
+pub(crate) async fn take_over(open: &Loop<'_>, keeper: &Oid) -> Result<(), Error> {
+    let entries = open.git().parents_of(keeper).await?;
+    let own = open.git().oid_at(&keeper_of(open.change())).await?;
+    keep(open, own, entries).await
+}
+
+/// Has the ref of the loop, which is at `keeper` now, keep these entries, too.
+async fn keep(open: &Loop<'_>, keeper: Option<Oid>, mut entries: Vec<Oid>) -> Result<(), Error> {
+    let repo = open.repo();
+    let known = match keeper {
+        Some(keeper) => repo.git.parents_of(&keeper).await?,
+        None => Vec::new(),
+    };
+    if entries.iter().all(|oid| known.contains(oid)) {
+        return Ok(());
+    }
+    let others: Vec<Oid> = known.into_iter().filter(|oid| !entries.contains(oid)).collect();
+    entries.extend(others);
+    let new = repo.anchor(&repo.empty_tree().await?, &entries).await?;
+    let name = keeper_of(open.change());
+    open.update_refs(&[Update::Set { name, new }], "ralph: the stash before an attempt")
+        .await
 }
 
 /// Returns the reason why an attempt that promised COMPLETE did not complete its story: it put work into the stash.
@@ -90,8 +112,23 @@ async fn is_of_attempt(open: &Loop<'_>, facts: &Facts, entry: &StashEntry) -> Re
         return Ok(false);
     }
     let trees = repo.work_trees().await?;
-    let others = trees.iter().filter(|tree| tree.top != repo.top);
-    Ok(others.into_iter().all(|tree| tree.head.as_ref() != Some(made_at)))
+    let mut others = trees.iter().filter(|tree| tree.top != repo.top);
+    // The work tree that it was made from may have moved on; git names the branch of then.
+    let subject = repo
+        .layout()
+        .subject(entry.oid.as_str())
+        .await
+        .unwrap_or_default();
+    let branch = ["WIP on ", "On "]
+        .iter()
+        .find_map(|word| subject.strip_prefix(word));
+    let branch = branch
+        .and_then(|rest| rest.split_once(": "))
+        .map(|(name, _)| name);
+    Ok(others.all(|tree| {
+        let name = tree.branch.as_deref().map(short_branch);
+        tree.head.as_ref() != Some(made_at) && (name.is_none() || name != branch)
+    }))
 }
 
 /// Stores entries again that are gone since the attempt began, or says how to do so; forgets the record. `known` has those

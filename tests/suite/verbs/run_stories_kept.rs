@@ -353,3 +353,37 @@ fn new_loop_of_the_same_name_takes_nothing_from_the_one_before() {
         sandbox.git(&["branch", "-qD", "ralph/todo"]);
     }
 }
+
+#[test]
+fn stash_entry_of_the_user_is_of_no_side() {
+    let sandbox = Sandbox::with_free_stories(2);
+    sandbox.write("f", "1\n");
+    sandbox.git(&["add", "f"]);
+    sandbox.git(&["commit", "-qm", "f"]);
+    let stash = || {
+        sandbox.write("f", "2\n");
+        sandbox.git(&["stash", "-q"]);
+    };
+    stash();
+    let agent = sandbox.completing(&format!(
+        "touch \"$notes/$RALPH_STORY\"; {}
+        test $RALPH_STORY = 1 || until git rev-parse -q --verify refs/heads/ralph/todo:work1; do sleep 0.05; done
+        echo x >work$RALPH_STORY",
+        until("go")
+    ));
+    let running = sandbox.direct(&words("--jobs=2", &[], &agent)).start();
+    wait_until("both work", || {
+        ["1", "2"].iter().all(|note| sandbox.notes.join(note).exists())
+    });
+    stash();
+    fs::write(sandbox.notes.join("go"), "").unwrap();
+    let output = running.end().exits(0);
+    assert!(!output.stderr.contains("beside its attempt"), "{}", output.stderr);
+    let mut made = verdicts(&sandbox);
+    made.sort();
+    assert_eq!(made, ["1 complete", "2 complete"]);
+    assert_eq!(sandbox.git(&["stash", "list"]).lines().count(), 2);
+    let refs = sandbox.git(&["for-each-ref", "--format=%(refname)"]);
+    assert!(!refs.contains("todo+"), "{refs}");
+    require_no_side(&sandbox);
+}

@@ -8,11 +8,11 @@ use super::keep::keep;
 use super::{Made, made_by, open_side, was_taken_in};
 use crate::engine::own_work_tree::clear_half_made_sides;
 use crate::engine::work_tree_place::{configured, is_free};
-use crate::engine::{Loop, numbers};
+use crate::engine::{Loop, numbers, shared_stash};
 use crate::error::Error;
 use crate::events::{Attempt, Silent};
 use crate::fs::{Below, entries_of, file_error, is_there, may_exist, remove_named_dir};
-use crate::git::RefInfo;
+use crate::git::{RefInfo, oid_of};
 use crate::names::{Change, Oid, typed, typed_path};
 use crate::protect::free_name;
 use crate::refs::{KeptRef, Update};
@@ -63,9 +63,13 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let all = [prefix.trim_end_matches('/'), &name.branch_ref()].map(str::to_owned);
     let refs = open.git().refs(&all.each_ref().map(String::as_str)).await?;
     let of_start = OF_START.map(|role| name.ralph_ref(role));
+    let stash = shared_stash::keeper_of(name);
+    if let Some(keeper) = oid_of(&refs, &stash) {
+        shared_stash::take_over(open, &keeper).await?;
+    }
     let is_work = |found: &&RefInfo| {
         let is_unmoved = found.name == name.branch_ref() && found.oid == *state.initial();
-        !is_unmoved && !of_start.contains(&found.name)
+        !is_unmoved && !of_start.contains(&found.name) && found.name != stash
     };
     let kept_as = open
         .change()
@@ -180,7 +184,12 @@ pub async fn remove_side(
             let name = open.change().ralph_ref(&format!("attempts/{attempt}"));
             kept.push(KeptRef::beside(&name, &found.oid));
         }
-        let is_known = plain.contains(&found.name)
+        let is_stash = found.name == shared_stash::keeper_of(&change);
+        if is_stash {
+            shared_stash::take_over(open, &found.oid).await?;
+        }
+        let is_known = is_stash
+            || plain.contains(&found.name)
             || attempt.is_some()
             || found.name == finished && side.git().tree_of(&found.oid).await? == tree;
         if is_known {
