@@ -79,8 +79,11 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
     };
     let (plan, known) = checkpoint::plan(open, new, &position, reading.tree).await?;
     transition::take(open, Intent::Checkpoint(plan), known).await?;
-    open.tell(format!(
-        "your edits since the last checkpoint{whose} were committed before story {story}"
-    ));
+    let what = match &open.held_list {
+        // The attempts of sides can have written here, too.
+        Some(_) => format!("changes in {} that no checkpoint had", open.repo().top.display()),
+        None => format!("your edits since the last checkpoint{whose}"),
+    };
+    open.tell(format!("{what} were committed before story {story}"));
     Ok(())
 }

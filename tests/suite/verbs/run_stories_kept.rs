@@ -387,3 +387,20 @@ fn stash_entry_of_the_user_is_of_no_side() {
     assert!(!refs.contains("todo+"), "{refs}");
     require_no_side(&sandbox);
 }
+
+#[test]
+fn what_an_attempt_writes_into_the_loops_work_tree_is_not_called_the_users() {
+    let sandbox = Sandbox::with_free_stories(2);
+    let script = format!(
+        "echo x >{}/stray$RALPH_STORY; echo x >work$RALPH_STORY",
+        sandbox.top.display()
+    );
+    let output = sandbox.ralph(&words("--jobs=2", &[], &sandbox.completing(&script)));
+    let output = output.exits(0);
+    let says = format!(
+        "changes in {} that no checkpoint had were committed",
+        sandbox.top.display()
+    );
+    assert!(!output.stderr.contains("your edits"), "{}", output.stderr);
+    output.says(&says);
+}
