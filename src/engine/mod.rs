@@ -21,6 +21,7 @@ mod boxed;
 mod checkpoint_message;
 mod context;
 mod damaged;
+mod ended_loops;
 mod guard_rail;
 mod judged;
 pub mod lifecycle_hooks;

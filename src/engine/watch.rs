@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::run_command::git_settings;
-use super::{Loop, guard_rail, judged};
+use super::{Loop, ended_loops, guard_rail, judged};
 use crate::error::Error;
 use crate::events::Notices;
 use crate::git::index_file::GITLINK;
@@ -149,6 +149,7 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     let mut changes = now.checked_changes(open.repo(), &refs).await?;
     // A push moves the remote-tracking refs.
     changes.leave_refs_out(|name| who.may_push() && name.starts_with("refs/remotes/"));
+    ended_loops::leave_branches_out(open, &mut changes, &now);
     put_own_refs_back(open, &changes, None, who.time()).await?;
     if who == Who::Reviewer {
         changes.leave_own_out();

@@ -138,8 +138,12 @@ impl AttemptRecord<'_> {
             self.site
                 .tell("the attempt left locks in the repository; they are removed".to_owned());
         }
-        linked_work_trees::tell_gone(self.site)?;
         Ok(changed)
+    }
+
+    /// Returns the linked work trees that are gone since the attempt began.
+    pub fn gone_work_trees(&self) -> Result<Vec<PathBuf>, ProtectError> {
+        Ok(linked_work_trees::gone(self.site)?)
     }
 
     /// Records git's own files again before another round of the attempt: they were put back after the last one, but for

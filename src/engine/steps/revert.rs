@@ -8,7 +8,7 @@ use crate::engine::attempt::facts::{ATTEMPT, Facts};
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
-use crate::engine::{Loop, judged, users_head};
+use crate::engine::{Loop, ended_loops, judged, users_head};
 use crate::error::Error;
 use crate::events::Notices;
 use crate::git::autostashes;
@@ -172,6 +172,7 @@ pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<RefCha
     });
     changes.leave_refs_out(|name| subagents.as_ref().is_some_and(|of_it| name.starts_with(of_it)));
     users_head::leave_out(open, facts, &mut changes).await?;
+    ended_loops::leave_branches_out(open, &mut changes, &refs);
     Ok(changes)
 }
 

@@ -22,24 +22,21 @@ pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
     records.save_paths(NAME, &found)
 }
 
-/// Reports those that are gone since.
-pub(in crate::protect) fn tell_gone(site: Site<'_>) -> Result<(), FileError> {
+/// Returns those that are gone since.
+pub(in crate::protect) fn gone(site: Site<'_>) -> Result<Vec<PathBuf>, FileError> {
     let records = Records::of(site);
     if !records.knows(NAME) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    for path in records.paths(NAME)? {
-        let dir = PathBuf::from(OsString::from_vec(path));
+    let paths = records.paths(NAME)?.into_iter();
+    let mut dirs: Vec<PathBuf> = paths
+        .map(|path| PathBuf::from(OsString::from_vec(path)))
+        .collect();
+    dirs.retain(|dir| {
         let name = dir.file_name().and_then(OsStr::to_str);
-        let is_of_side = name.is_some_and(|name| is_of_side(site.repo, name));
-        if !is_of_side && !may_exist(&dir) {
-            site.tell(format!(
-                "the linked work tree {} was removed during the attempt, with what was not committed in it",
-                dir.display()
-            ));
-        }
-    }
-    Ok(())
+        !name.is_some_and(|name| is_of_side(site.repo, name)) && !may_exist(dir)
+    });
+    Ok(dirs)
 }
 
 /// Returns whether one with this top directory was there before the attempt.

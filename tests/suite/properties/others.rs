@@ -29,13 +29,38 @@ fn a_loop_that_was_finished_in_another_work_tree_stays_finished() {
     let told = meanwhile(&sandbox, || {
         there(&["finish", "--cleanup", "e"]);
     });
-    assert!(
-        told.contains("the branch ralph/e was deleted during the attempt (it was at "),
-        "{told}"
-    );
+    // Its work is kept.
+    assert!(!told.contains("ralph/e"), "{told}");
     assert!(!told.contains("put back"), "{told}");
     let branches = sandbox.git(&["branch", "--format=%(refname:short)"]);
     assert!(!branches.contains("ralph/e"), "{branches}");
+}
+
+#[test]
+fn work_tree_of_a_loop_that_ended_is_no_loss() {
+    let sandbox = Sandbox::new();
+    sandbox.write("plan.md", "- [ ] 1 One\n");
+    sandbox.git(&["add", "plan.md"]);
+    sandbox.git(&["commit", "-qm", "plan"]);
+    let begin = |change: &str| {
+        let start = ["start", change, "--stories=plan.md", "--worktree"];
+        sandbox.ralph(&start).exits(0);
+    };
+    begin("aborted");
+    begin("kept");
+    sandbox.ralph(&["finish", "--keep", "kept"]).exits(0);
+    sandbox.start();
+    let told = meanwhile(&sandbox, || {
+        sandbox.ralph(&["abort", "aborted"]).exits(0);
+        sandbox.git(&["worktree", "remove", "-f", "-f", "../repo.ralph/kept"]);
+        sandbox.git(&["branch", "-D", "ralph/kept"]);
+    });
+    assert!(!told.contains("aborted"), "{told}");
+    assert!(told.contains("/kept was removed during the attempt"), "{told}");
+    assert!(
+        told.contains("the branch ralph/kept was deleted during the attempt"),
+        "{told}"
+    );
 }
 
 #[test]

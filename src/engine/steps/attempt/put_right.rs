@@ -5,7 +5,7 @@ use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::{ATTEMPT, Facts};
 use crate::engine::position::refuse_branch_in_the_way;
 use crate::engine::steps::revert;
-use crate::engine::{Loop, guard_rail, watch};
+use crate::engine::{Loop, ended_loops, guard_rail, watch};
 use crate::error::Error;
 use crate::names::ref_component;
 use crate::protect::{Held, UserRefs};
@@ -24,6 +24,7 @@ async fn repair(open: &Loop<'_>, held: Option<&Held>) -> Result<(), Error> {
         // If they were read before, they may have been the agent's.
         open.context.configuration.hooks.replace(None);
     }
+    ended_loops::tell_lost_work_trees(open, open.attempt_record().gone_work_trees()?);
     open.switch_off_foreign_filters().await?;
     refuse_branch_in_the_way(open.repo(), &open.state)
 }
