@@ -5,7 +5,7 @@ use crate::cli::complete::{loops, offer};
 use crate::engine::{self, Context};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::names::Change;
+use crate::names::{Change, typed_path};
 use crate::remote::Server;
 use crate::remote::prune::{Pruned, prune};
 use crate::settings::to_std;
@@ -42,11 +42,22 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let change = change.transpose()?;
     let removed = engine::prune(&context, change.as_ref(), args.dry_run).await?;
     let unneeded = engine::unneeded(&context, change.as_ref()).await?;
+    let (stay, unneeded): (Vec<_>, Vec<_>) = unneeded.into_iter().partition(|one| one.stays.is_some());
     if args.json {
         let removed = if args.dry_run { 0 } else { removed };
-        console.document(&json!({ "removed": removed, "unneeded": unneeded }));
+        console.document(&json!({ "removed": removed, "unneeded": unneeded, "stay": stay }));
     } else if removed == 0 {
         console.say("nothing is older than ralph.keepAttempts\n");
+    }
+    for one in &stay {
+        if let (Some(why), Some(top)) = (one.stays, &one.worktree) {
+            let (branch, dir) = (&one.branch, typed_path(top));
+            let words = format!(
+                "{branch} stays, although another branch has all of it: {why}; if you need nothing of that: \
+                 git worktree remove -f -f {dir} && git branch -D {branch}"
+            );
+            context.tell(&one.change, words);
+        }
     }
     for one in &unneeded {
         let what = match &one.worktree {

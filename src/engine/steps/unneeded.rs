@@ -17,7 +17,7 @@ use crate::state::{State, Store, changes};
 /// The branches of loops, as patterns of git's.
 const BRANCHES: &str = "ralph/";
 
-/// A branch of a finished loop that another branch contains, and its work tree, if that has nothing else.
+/// A branch of a finished loop that another branch contains, and its work tree.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unneeded {
     /// The change of the loop.
@@ -26,6 +26,9 @@ pub struct Unneeded {
     pub branch: String,
     /// The work tree that has it checked out.
     pub worktree: Option<PathBuf>,
+    /// What else the work tree has, for which both stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stays: Option<&'static str>,
 }
 
 /// Finds those of one finished loop, or of all.
@@ -69,18 +72,20 @@ async fn of_loop(
     if is_in_use(trees, &name) || !git.is_on_branch(&tip, &[], BRANCHES).await? {
         return Ok(None);
     }
-    let mut worktree = None;
+    let (mut worktree, mut stays) = (None, None);
     if let Some(tree) = trees.iter().find(|tree| tree.branch.as_ref() == Some(&name)) {
         let is_own = state.own_work_tree().as_ref() == Some(&tree.top) && tree.locked.is_none();
-        if !is_own || tree.top == context.repo.top || !has_nothing_more(&tree.top).await? {
+        if !is_own || tree.top == context.repo.top {
             return Ok(None);
         }
+        stays = has_more(&tree.top).await?;
         worktree = Some(tree.top.clone());
     }
     Ok(Some(Unneeded {
         change: state.change.clone(),
         branch: short_branch(&name).to_owned(),
         worktree,
+        stays,
     }))
 }
 
@@ -105,19 +110,24 @@ fn is_in_use(trees: &[WorkTreeInfo], branch: &str) -> bool {
     })
 }
 
-/// Returns whether a work tree has nothing that is not in its commit: no file, no operation, no ref of its own, no clone of a
-/// submodule. One that is not there may be on a disk that is not.
-async fn has_nothing_more(top: &Path) -> Result<bool, Error> {
+/// Returns what a work tree has that is not in its commit: a file, an operation, a ref of its own, a clone of a submodule. One that is
+/// not there may be on a disk that is not.
+async fn has_more(top: &Path) -> Result<Option<&'static str>, Error> {
     let Ok((repo, _)) = discover(top).await else {
-        return Ok(false);
+        return Ok(Some("git cannot read its work tree"));
     };
-    let mut own = OWN_REFS.iter().chain(["modules"].iter());
-    let has_refs = own.any(|dir| may_exist(&repo.git_dir.join(dir)));
-    let hides_refs = repo.layout().has_hidden_refs();
-    Ok(!has_refs
-        && !hides_refs
-        && operations_in_progress(&repo).await?.is_empty()
-        && is_as_committed(top).await?)
+    let has = |dir: &str| may_exist(&repo.git_dir.join(dir));
+    Ok(if has("modules") {
+        Some("its work tree has clones of submodules")
+    } else if OWN_REFS.into_iter().any(has) || repo.layout().has_hidden_refs() {
+        Some("its work tree has refs of its own")
+    } else if !operations_in_progress(&repo).await?.is_empty() {
+        Some("an operation of git's is in progress in its work tree")
+    } else if !is_as_committed(top).await? {
+        Some("its work tree has files that are not as committed")
+    } else {
+        None
+    })
 }
 
 /// Removes one: the work tree, whose ignored files go to the trash of the loop, and the branch. Returns why it stays, if it
@@ -138,8 +148,8 @@ pub async fn remove(context: &Context<'_>, unneeded: &Unneeded) -> Result<Option
         return Ok(Some("its branch has moved"));
     }
     if let Some(top) = &unneeded.worktree {
-        if !has_nothing_more(top).await? {
-            return Ok(Some("something was changed in it"));
+        if let Some(why) = has_more(top).await? {
+            return Ok(Some(why));
         }
         let trash = store.file("trash").join(TRASH);
         let (own, door) = (Git::at_top(top), store.door());
