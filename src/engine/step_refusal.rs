@@ -73,11 +73,12 @@ pub enum StepRefusal {
     OfSide { side: String, change: String }
         => "git ralph status {change}", change;
     /// A process that was to work on a story beside others made no attempt.
-    #[error("story {story} cannot be attempted beside others: its process {why}")]
+    #[error("no attempt at story {story} began in {side}: {why}")]
     NotBegunBeside {
         change: String,
         story: String,
-        /// Its end, in words.
+        side: String,
+        /// What it said, or its end, in words.
         why: String,
     }
         => "git ralph run {change} --jobs 1", change;

@@ -32,6 +32,9 @@ use crate::state::{Verdict, sides};
 /// The time after which the line of what runs is drawn again.
 const SECOND: Duration = Duration::from_secs(1);
 
+/// The beginning of the line with the error of a process.
+const ERROR: &str = "error: ";
+
 /// The reason why no other story begins.
 enum End {
     Stopped(Stopped),
@@ -69,6 +72,8 @@ struct Abreast<'r, C> {
     free: BTreeSet<u16>,
     /// The stories that are worked on, with their places.
     running: BTreeMap<u16, StoryBeside>,
+    /// What the process of a story has said last of why it cannot begin.
+    refused: BTreeMap<String, String>,
     /// The places in which a side could not begin once: another attempt may have written to the list at that moment.
     doubtful: BTreeSet<u16>,
     /// The stories whose last attempt something else than its agent ended.
@@ -100,6 +105,7 @@ pub async fn abreast(
         shared: Shared::read(open).await?,
         free: free_places(open, jobs).await?.into_iter().collect(),
         running: BTreeMap::new(),
+        refused: BTreeMap::new(),
         doubtful: BTreeSet::new(),
         broken: BTreeSet::new(),
         printed: mpsc::channel(MOST_LINES),
@@ -206,6 +212,7 @@ impl<C: Command> Abreast<'_, C> {
         open.tell(format!("story {story} begins in {side}"));
         let words = [side.as_str(), STORY, &story];
         hold_list(open)?;
+        self.refused.remove(&story);
         let child = Child::start((story.clone(), &story), words, typed, place, &self.printed.0)
             .map_err(Error::system("start git-ralph"))?;
         self.options.started += 1;
@@ -260,13 +267,22 @@ impl<C: Command> Abreast<'_, C> {
         }
         // Its place is not used any more: another one may do.
         self.options.started = self.options.started.saturating_sub(1);
-        let why = ended.why.unwrap_or_else(|| "made no attempt".to_owned());
-        let change = open.change().to_string();
-        let refusal = StepRefusal::NotBegunBeside { change, story, why };
+        let end = || {
+            format!(
+                "its process {}",
+                ended.why.as_deref().unwrap_or("made no attempt")
+            )
+        };
+        let refusal = StepRefusal::NotBegunBeside {
+            change: open.change().to_string(),
+            why: self.refused.remove(&story).unwrap_or_else(end),
+            side: side.to_string(),
+            story,
+        };
         if self.free.is_empty() && self.running.is_empty() && self.end.is_none() {
             self.end = Some(End::Failed(refusal.into()));
         } else {
-            open.tell(format!("{refusal}; {side} is not used any more"));
+            open.tell(format!("{refusal}; the run continues without {side}"));
         }
     }
 
@@ -282,6 +298,11 @@ impl<C: Command> Abreast<'_, C> {
         let mut running = self.running.values_mut();
         if let Some(running) = running.find(|running| running.story == *part) {
             running.printed = Instant::now();
+        }
+        if let Printed::Narration(part, text) = line
+            && let Some(error) = text.strip_prefix(ERROR)
+        {
+            self.refused.insert(part.clone(), error.to_owned());
         }
         self.command.relay(line, Some(observer));
     }

@@ -45,7 +45,8 @@ pub(super) fn step() -> Vec<StepRefusal> {
         StepRefusal::NotBegunBeside {
             change: change(),
             story: story(),
-            why: "ended with exit code 1".to_owned(),
+            side: "add-login+2".to_owned(),
+            why: "its process ended with exit code 1".to_owned(),
         },
     ]
 }

@@ -237,7 +237,10 @@ fn place_that_cannot_be_prepared_is_left_to_others() {
     sandbox
         .ralph(&words("--jobs=2", &[], &agent))
         .exits(0)
-        .says("todo+2 is not used any more");
+        .says(
+            "in todo+2: the command `test $RALPH_SLOT != 2` that sets up the loop's work tree failed (exit code 1); \
+             the run continues without todo+2",
+        );
     assert_eq!(checkpoints(&sandbox).len(), 3);
 }
 
@@ -274,7 +277,7 @@ fn work_tree_that_a_killed_side_began_to_make_is_removed_with_the_loop() {
     sandbox
         .ralph(&words("--jobs=2", &[], &agent))
         .exits(0)
-        .says("todo+2 is not used any more");
+        .says("its process was ended by SIGKILL; the run continues without todo+2");
     assert_eq!(checkpoints(&sandbox).len(), 2);
     assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
 }
