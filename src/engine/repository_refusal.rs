@@ -8,7 +8,7 @@ use crate::error::refusals::refusals;
 use crate::exit::Exit;
 use crate::git::UncleanSubmodule;
 use crate::names::{typed, typed_path};
-use crate::paths::shown;
+use crate::paths::{first_few, shown};
 
 refusals! {
 /// The reason why a step cannot work on the present repository.
@@ -33,9 +33,9 @@ pub enum RepositoryRefusal {
     #[error("{} is no directory, as it was when the loop began, and leads to {}", link.display(), git_dir.display())]
     LinkInPlace { link: PathBuf, git_dir: PathBuf }
         => Person, "look at what is there; to put it back: rm {link} && mv {git_dir} {link}, then the same command again", link, git_dir;
-    #[error("submodule {0} has uncommitted changes")]
-    DirtySubmodule(String)
-        => "to see them: git -C {path} status; commit them there, or stash them: git -C {path} stash -u", (path);
+    #[error("submodule {path} has uncommitted changes:{}", lines(paths))]
+    DirtySubmodule { path: String, paths: Vec<String> }
+        => Person, "to see them: git -C {path} status; commit them there, or stash them: git -C {path} stash -u", path;
     /// The path, and git's words.
     #[error("git cannot read the submodule {}{}", .0, lines(.1.lines()))]
     UnreadableSubmodule(String, String)
@@ -129,7 +129,14 @@ impl From<UncleanSubmodule> for RepositoryRefusal {
     fn from(unclean: UncleanSubmodule) -> Self {
         let path = shown(&unclean.path);
         match unclean.unreadable {
-            None => Self::DirtySubmodule(path),
+            None => {
+                let changed = unclean.changed.iter();
+                let changed: Vec<Vec<u8>> = changed
+                    .map(|inner| [&unclean.path, &b"/"[..], inner].concat())
+                    .collect();
+                let paths = first_few(&changed);
+                Self::DirtySubmodule { path, paths }
+            }
             Some(words) => Self::UnreadableSubmodule(path, words),
         }
     }

@@ -35,6 +35,8 @@ pub struct UncleanSubmodule {
     pub path: Vec<u8>,
     /// Git's words, if it cannot read it; else it has found uncommitted changes.
     pub unreadable: Option<String>,
+    /// The paths with these changes, in the submodule.
+    pub changed: Vec<Vec<u8>>,
 }
 
 impl Repo {
@@ -66,10 +68,11 @@ async fn look_at(around: &Git, top: &Path, path: Vec<u8>) -> Result<Option<Uncle
         return Ok(unreadable.map(|words| UncleanSubmodule {
             path,
             unreadable: Some(words),
+            changed: Vec::new(),
         }));
     }
     let git = Git::at_top(&dir).with_settings(around.settings()).offline();
-    let args = ["--porcelain=v2", "-unormal", "--ignore-submodules=none"];
+    let args = ["--porcelain=v2", "-z", "-unormal", "--ignore-submodules=none"];
     let found = git.cmd("status", args).any_exit().await?;
     let unreadable = match found.code {
         Some(0) if found.stdout.is_empty() => return Ok(None),
@@ -86,7 +89,38 @@ async fn look_at(around: &Git, top: &Path, path: Vec<u8>) -> Result<Option<Uncle
             return Ok(Some(UncleanSubmodule { path, ..inner }));
         }
     }
-    Ok(Some(UncleanSubmodule { path, unreadable }))
+    Ok(Some(UncleanSubmodule {
+        path,
+        unreadable,
+        changed: changed_paths(&found.stdout),
+    }))
+}
+
+/// Returns the paths in the output of git-status(1), "Porcelain Format Version 2".
+fn changed_paths(status: &[u8]) -> Vec<Vec<u8>> {
+    let mut paths = Vec::new();
+    let mut entries = status.split(|byte| *byte == 0);
+    while let Some(entry) = entries.next() {
+        // The fields before the path.
+        let fields = match entry.first() {
+            Some(b'?') => 1,
+            Some(b'1') => 8,
+            Some(b'2') => 9,
+            Some(b'u') => 10,
+            _ => continue,
+        };
+        if fields == 9 {
+            // The path from which it was renamed.
+            entries.next();
+        }
+        paths.extend(
+            entry
+                .splitn(fields + 1, |byte| *byte == b' ')
+                .nth(fields)
+                .map(<[u8]>::to_vec),
+        );
+    }
+    paths
 }
 
 /// Checks out in the work tree `made` the submodules that are checked out in `from`, and those in them, each in a clone of

@@ -148,7 +148,10 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             operation: "cherry-pick or revert".to_owned(),
             own: None,
         },
-        RepositoryRefusal::DirtySubmodule("lib".to_owned()),
+        RepositoryRefusal::DirtySubmodule {
+            path: "lib".to_owned(),
+            paths: words(&["lib/a"]),
+        },
         RepositoryRefusal::UnreadableSubmodule("lib".to_owned(), "fatal: bad object HEAD".to_owned()),
         RepositoryRefusal::HeadElsewhere {
             own: None,

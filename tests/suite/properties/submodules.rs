@@ -120,8 +120,8 @@ fn a_submodule_in_another_one_is_named_itself() {
     fs::write(&inner, "mine\n").unwrap();
     sandbox
         .ralph(&["start", CHANGE])
-        .exits(1)
-        .says("submodule lib/inner has uncommitted changes\nhint: to see them: git -C lib/inner status; ");
+        .exits(7)
+        .says("submodule lib/inner has uncommitted changes:\n  lib/inner/a\nhint: to see them: git -C lib/inner status; ");
     fs::write(&inner, "a\n").unwrap();
     sandbox.start();
     sandbox
@@ -230,8 +230,8 @@ fn users_uncommitted_changes_in_a_submodule_stop_the_next_attempt() {
     let agent = sandbox.failing("true");
     sandbox
         .step("next", &agent)
-        .exits(1)
-        .says("submodule lib has uncommitted changes");
+        .exits(7)
+        .says("submodule lib has uncommitted changes:\n  lib/a\n");
     assert_eq!(fs::read_to_string(sandbox.top.join("lib/a")).unwrap(), "edited\n");
 }
 
@@ -357,7 +357,7 @@ fn a_gate_that_writes_into_a_submodule_fails_no_attempt() {
     let agent = sandbox.completing("echo x >>work");
     sandbox
         .ralph(&["run", CHANGE, "--keep", "--", &agent])
-        .exits(1)
+        .exits(7)
         .says("after the gates, the submodule lib has uncommitted changes");
     assert_eq!(sandbox.attempts().len(), 1);
     assert_eq!(sandbox.verdict(), "complete");

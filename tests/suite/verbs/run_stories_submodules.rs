@@ -151,8 +151,8 @@ fn promised_work_waits_while_the_user_has_changes_in_the_submodule() {
     );
     let agent = sandbox.completing(&script);
     run(&sandbox, &[], &agent)
-        .exits(1)
-        .says("error: submodule lib has uncommitted changes");
+        .exits(7)
+        .says("error: submodule lib has uncommitted changes:\n  lib/mine\n");
     assert_eq!(sandbox.read("lib/mine"), "mine\n");
     in_lib(&sandbox, &["stash", "-q", "-u"]);
     let agent = sandbox.completing(&format!("echo x >>\"$notes/attempts\"; {IN_LIB}"));

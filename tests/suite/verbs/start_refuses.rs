@@ -98,7 +98,7 @@ fn a_dirty_submodule_is_refused() {
     let sandbox = Sandbox::new();
     sandbox.add_submodule();
     sandbox.write("lib/a", "edited\n");
-    refuses(&sandbox, 1, "submodule lib has uncommitted changes");
+    refuses(&sandbox, 7, "submodule lib has uncommitted changes:\n  lib/a\n");
 }
 
 #[test]
