@@ -1,7 +1,6 @@
 //! Names that every layer uses: the change, git's object ids, and how any text becomes part of a ref or of a
 //! file name. This module knows nothing of git processes or of files.
 
-use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
@@ -9,6 +8,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::advice::{Advice, Advise, hint};
+
+mod short;
+
+pub use short::ShortNames;
 
 /// The line of a reason that precedes the output of what failed.
 pub const OUTPUT: &str = "Its output:";
@@ -257,29 +260,6 @@ fn says_id(title: &str, id: &str) -> bool {
 /// Returns whether an id repeats the title without being the label that it begins with: there is a shorter name.
 pub fn only_repeats(title: &str, id: &str) -> bool {
     is_made_of(id, title) && !begins_with(title, id)
-}
-
-/// The words that name stories whose ids are long, by these.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShortNames(HashMap<String, String>);
-
-impl ShortNames {
-    /// Takes the words, by the ids of the stories.
-    pub fn new(words: impl Iterator<Item = (String, String)>) -> Self {
-        Self(words.collect())
-    }
-
-    /// Returns the shortest word that names a story.
-    pub fn of<'a>(&'a self, id: &'a str) -> &'a str {
-        self.0.get(id).map_or(id, String::as_str)
-    }
-
-    /// Returns a text in which the commands name attempts at stories by these words.
-    pub fn shorten(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, (id, short)| {
-            text.replace(&format!(" {id}@"), &format!(" {short}@"))
-        })
-    }
 }
 
 /// Returns whether an id is made of the words of the title.

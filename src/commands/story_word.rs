@@ -2,9 +2,10 @@
 
 use super::setup::{Console, change_and_word, open_to_change};
 use crate::engine::open_refusal::OpenRefusal;
-use crate::engine::stories::listing_of;
+use crate::engine::stories::{listing_of, short_names};
 use crate::engine::{Context, Loop};
 use crate::error::{Error, refuse};
+use crate::events::News;
 use crate::events::log::attempts;
 use crate::state::{State, Store};
 
@@ -14,6 +15,7 @@ use crate::state::{State, Store};
 /// # Errors
 /// If several stories begin with the word.
 pub(super) async fn story_named(context: &Context<'_>, state: &State, word: &str) -> Result<String, Error> {
+    context.observer.hear(News::Names(&short_names(state)));
     let progress = state.progress();
     let known = progress.completed.iter().map(|done| &done.id);
     let known = known.chain(&progress.skipped);

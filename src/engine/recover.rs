@@ -11,6 +11,7 @@ use super::steps::revert::Undoing;
 use super::steps::side::{left_list, release_list};
 use super::steps::start::forget_if_gone;
 use super::steps::{leave, revert};
+use super::stories::short_names;
 use super::story_source::take_commands;
 use super::transition::{self, Known};
 use super::watch::changed_since;
@@ -21,7 +22,7 @@ use crate::engine::step_place::{require_own_repository, require_own_work_tree};
 use crate::error::Error;
 use crate::error::advice::Advise;
 use crate::events::log::{History, LogEntry};
-use crate::events::{Attempt, What, seconds_between};
+use crate::events::{Attempt, News, What, seconds_between};
 use crate::exit::Exit;
 use crate::fs::{FileError, target_of};
 use crate::git::Head;
@@ -56,6 +57,7 @@ async fn open_for<'o>(
     let lock = store.lock()?;
     let state = context.state_of(change)?;
     let mut open = Loop::new(context, state, store, lock);
+    open.context.observer.hear(News::Names(&short_names(&open.state)));
     match make_ready(&mut open, purpose).await {
         Err(error) if purpose == Purpose::Look && !matches!(error.advice().exit, Exit::Signal(_)) => {
             open.state = uncompleted(&open, error)?;

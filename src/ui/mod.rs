@@ -33,7 +33,7 @@ use anstream::ColorChoice;
 use crate::error::Error;
 use crate::events::{Event, What};
 use crate::exit::Exit;
-use crate::names::{Change, typed};
+use crate::names::{Change, ShortNames, typed};
 use crate::settings::Colour;
 use agent_output::AgentOutput;
 use shown::{Styles, shown};
@@ -113,7 +113,8 @@ impl Screen {
 
     /// Prints a message on standard error; control characters in others' words are made visible.
     pub fn say(self, text: &str) {
-        let text = shown(text, Styles::Marked);
+        let text = named(text);
+        let text = shown(&text, Styles::Marked);
         self.say_safely(&github::without_commands(&text));
     }
 
@@ -266,6 +267,23 @@ pub fn set_subject(change: &Change) {
 /// Returns the change that an error is about, if it is known.
 pub fn subject() -> Option<String> {
     SUBJECT.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// The words that name the stories of the loop in messages, once it is known.
+static NAMES: Mutex<Option<ShortNames>> = Mutex::new(None);
+
+/// Notes the words that name the stories in messages from here on.
+fn set_names(names: &ShortNames) {
+    let mut known = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    *known = Some(names.clone());
+}
+
+/// Returns a message that names stories by these words.
+fn named(text: &str) -> String {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    names
+        .as_ref()
+        .map_or_else(|| text.to_owned(), |names| names.shorten(text))
 }
 
 /// The error of the first answer that could not be printed.

@@ -6,9 +6,8 @@ use std::io::{self, IsTerminal, Write};
 use super::agent_output::AgentOutput;
 use super::margin::{self, Margin};
 use super::shown::{plain, shown};
-use super::{Screen, amounts, github, hold, live::Live, narration, styles, width};
+use super::{Screen, amounts, github, hold, live::Live, named, narration, set_names, styles, width};
 use crate::events::{Event, News, Observer, Stream, Watching, What};
-use crate::names::ShortNames;
 
 /// Watches a loop for a [`Screen`].
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl Observer for Narrator {
             News::Doing(what) => tale.doing(what),
             News::Begins(heading) => tale.begins(heading),
             News::Stopping => tale.say("  stopping it; press Ctrl-C again to kill it\n"),
-            News::Names(names) => tale.names = names.clone(),
+            News::Names(names) => set_names(names),
             News::Tick => tale.tick(),
             News::Relayed(line) => tale.relayed(line),
             News::Beside(stories) => tale.live.beside(stories),
@@ -65,8 +64,6 @@ struct Tale {
     pause: Option<github::Pause>,
     /// Sets the agent's lines off from ours.
     margin: Margin,
-    /// The words that name the stories in commands.
-    names: ShortNames,
     /// The top directory of the work tree, with a slash at its end; empty when it is unknown.
     top: String,
     /// The reason why the last attempt failed.
@@ -87,7 +84,6 @@ impl Tale {
             agent: AgentOutput::new(io::stderr().is_terminal()),
             pause: None,
             margin: Margin::default(),
-            names: ShortNames::default(),
             top: String::new(),
             reason: None,
             gate_failed: false,
@@ -148,7 +144,7 @@ impl Tale {
         };
         let why = std::mem::take(&mut self.reason);
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        Some(mark(&format!("{}{why}", words.trim_end())))
+        Some(mark(&named(&format!("{}{why}", words.trim_end()))))
     }
 
     fn settle_colours(&mut self) {
@@ -191,10 +187,7 @@ impl Tale {
         if let Some(text) = text.or_else(|| narration::of(&event.change, &event.what)) {
             match &heading {
                 Some(heading) if self.folds => self.command(&github::group(heading)),
-                _ => {
-                    let text = self.names.shorten(&text);
-                    self.say(&text);
-                }
+                _ => self.say(&text),
             }
         }
         if let Some(heading) = heading {

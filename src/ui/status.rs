@@ -47,7 +47,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     text.push_str(&beside(status, columns));
     text.push_str(&who_is_at_work(status, columns));
     text.push_str(&summary::next(&status.next_steps(Driver::Steps)));
-    wrap(&text, columns)
+    wrap(&status.names.shorten(&text), columns)
 }
 
 /// Formats where the loop is.

@@ -29,10 +29,7 @@ fn commands_take_the_position_or_a_beginning_of_a_story() {
     sandbox.ralph(&["restore", "1@1"]).exits(0);
     assert_eq!(sandbox.read("f"), "x\n");
     sandbox.ralph(&["complete"]).exits(0);
-    sandbox
-        .ralph(&["skip", "2"])
-        .exits(0)
-        .says("story add-a-test is skipped");
+    sandbox.ralph(&["skip", "2"]).exits(0).says("story 2 is skipped");
     sandbox.ralph(&["redo", "todo", "1"]).exits(0);
     sandbox.ralph(&["skip", "é"]).exits(0).says(" is skipped");
 }

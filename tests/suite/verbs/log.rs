@@ -272,9 +272,10 @@ fn hints_name_a_story_of_a_plain_list_by_its_position() {
     let agent = sandbox.agent("echo x >x; failed no");
     let run = ["run", "--stories", "TODO.md", "--max-retries", "0", "--", &agent];
     let diff = "git ralph diff todo 1@1";
-    sandbox
-        .ralph(&run)
-        .exits(4)
+    let ended = sandbox.ralph(&run).exits(4);
+    assert!(!ended.stderr.contains("add-a-form"), "{}", ended.stderr);
+    ended
+        .says("story 1 failed, no retries left\n")
         .says(&format!("  kept: {diff}\n"))
         .says(&format!("(use \"{diff}\" to see what was tried)"));
     for command in ["log", "status"] {
