@@ -74,6 +74,7 @@ use crate::engine::open_refusal::OpenRefusal;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::settings::{Colour, parse_colour};
+use crate::stories::Reader;
 use crate::ui::{self, Screen};
 
 /// Run a coding agent through the stories of a change, with git as the safety net.
@@ -260,7 +261,11 @@ pub async fn run(cli: Cli) -> Exit {
         colour: cli.colour,
     };
     screen.settle_colours(None);
-    let is_run = matches!(cli.command, Command::Run(_));
+    let reads_list = match &cli.command {
+        Command::Run(_) => Some(Reader::Run),
+        Command::Stories(_) => Some(Reader::Stories),
+        _ => None,
+    };
     let result = match cli.command {
         Command::Start(Verb(args)) => Box::pin(start::run(&with_events(&mut screen, args.json), args)).await,
         Command::Next(Verb(args)) => attempt(&with_events(&mut screen, args.json), Step::Next, args).await,
@@ -308,8 +313,8 @@ pub async fn run(cli: Cli) -> Exit {
         Command::DemoAgent(args) => demo::agent(&args),
     };
     let exit = result.unwrap_or_else(|mut error| {
-        if is_run {
-            error.say_run();
+        if let Some(verb) = reads_list {
+            error.say_verb(verb);
         }
         let about = match &error {
             Error::Open(OpenRefusal::UnknownLoop { name, .. }) => Some(name.clone()),

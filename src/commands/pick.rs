@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::names::{Change, named_after};
 use crate::settings::Settings;
 use crate::state::{State, Store};
-use crate::stories::{self, Adapter};
+use crate::stories::{self, Adapter, SourceError};
 use crate::ui::Screen;
 use crate::ui::choice::pick;
 
@@ -40,6 +40,7 @@ pub(super) async fn change_to_run(
                 return Err(error);
             }
             let adapter = settings.adapter.as_deref().map(Adapter::named).transpose();
+            let adapter = adapter.map_err(|unknown| for_only(unknown, changes));
             let name = match (&settings.stories, changes.as_slice()) {
                 (Some(list), _) => named_after(list),
                 // The step that reads its list says what is wrong with it.
@@ -83,22 +84,49 @@ pub(super) async fn only_change(context: &Context<'_>, settings: &Settings) -> O
 pub(super) async fn without_loop(context: &Context<'_>, error: Error) -> Error {
     let settings = &context.configuration.settings;
     let adapter = match settings.adapter.as_deref().map(Adapter::named).transpose() {
-        Err(unknown) if matches!(error, Error::Open(OpenRefusal::NoLoop { .. })) => return unknown.into(),
-        adapter => adapter.ok().flatten(),
+        Err(unknown) => match &error {
+            Error::Open(OpenRefusal::NoLoop { changes, .. }) => return for_only(unknown, changes).into(),
+            _ => None,
+        },
+        Ok(adapter) => adapter,
     };
     match error {
-        Error::Open(OpenRefusal::NoLoop { finished, changes }) if adapter != Some(Adapter::Command) => {
+        Error::Open(OpenRefusal::NoLoop {
+            finished, changes, ..
+        }) if adapter != Some(Adapter::Command) => {
             let (open, failed) = with_open_stories(context, settings).await;
             match (open.as_slice(), failed) {
                 ([], Some(failed)) if changes.len() == 1 => failed,
                 ([only], _) => {
                     let changes = vec![only.to_string()];
-                    OpenRefusal::NoLoop { finished, changes }.into()
+                    let checklist = None;
+                    OpenRefusal::NoLoop {
+                        finished,
+                        changes,
+                        checklist,
+                    }
+                    .into()
                 }
-                _ => OpenRefusal::NoLoop { finished, changes }.into(),
+                _ => {
+                    let checklist = stories::checklist(&context.repo.top).filter(|_| changes.is_empty());
+                    OpenRefusal::NoLoop {
+                        finished,
+                        changes,
+                        checklist,
+                    }
+                    .into()
+                }
             }
         }
         other => other,
+    }
+}
+
+/// Names the change in the error about its adapter, if there is only one.
+fn for_only(error: SourceError, changes: &[String]) -> SourceError {
+    match changes {
+        [only] => error.for_change(only),
+        _ => error,
     }
 }
 

@@ -111,7 +111,12 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let is_shown = !args.json && !args.junit && !args.markdown && args.output.is_none();
     if changes.is_empty() && args.remote.is_none() && is_shown {
         let (finished, changes) = (Vec::new(), stories::changes(&context.repo.top));
-        return Err(OpenRefusal::NoLoop { finished, changes }.into());
+        return Err(OpenRefusal::NoLoop {
+            finished,
+            changes,
+            checklist: None,
+        }
+        .into());
     }
     let settings = &context.configuration.settings;
     let expressions: Vec<String> = settings.redact.iter().chain(&args.redact).cloned().collect();

@@ -74,7 +74,12 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             return Ok(exit);
         }
         let (finished, changes) = (Vec::new(), stories::changes(&context.repo.top));
-        let none = OpenRefusal::NoLoop { finished, changes }.into();
+        let none = OpenRefusal::NoLoop {
+            finished,
+            changes,
+            checklist: None,
+        }
+        .into();
         let why = match without_loop(&context, none).await {
             none @ Error::Open(OpenRefusal::NoLoop { .. }) => {
                 let hint = none.advice().hint.unwrap_or_default();

@@ -270,6 +270,7 @@ impl<'o> Context<'o> {
                 refuse(lost.unwrap_or_else(|| OpenRefusal::NoLoop {
                     finished: names(finished),
                     changes: stories::changes(&self.repo.top),
+                    checklist: None,
                 }))
             }
             (several, _) => Err(OpenRefusal::SeveralLoops(names(several)).into()),

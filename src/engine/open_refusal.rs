@@ -6,7 +6,7 @@ use crate::error::advice::{hint, list};
 use crate::error::refusals::refusals;
 use crate::fs::seen;
 use crate::git::RefFile;
-use crate::names::{Change, closest, typed, typed_path};
+use crate::names::{Change, closest, named_after, typed, typed_path};
 
 refusals! {
 /// The reason why a repository, a loop or a kept attempt was not opened.
@@ -88,8 +88,13 @@ pub enum OpenRefusal {
         finished: Vec<String>,
         /// The changes that a loop could be started for.
         changes: Vec<String>,
+        /// The list without a known place that is probably meant.
+        checklist: Option<String>,
     }
-        => |changes| hint(start_one_of(changes));
+        => |changes, checklist| hint(match checklist {
+            Some(list) => format!("git ralph start {} --stories {}", typed(named_after(list)), typed(list)),
+            None => start_one_of(changes),
+        });
     /// Several changes have lists, and none has an open story.
     #[error("no change has an open story{}", list(": ", .0, ""))]
     NoOpenStories(Vec<String>)
@@ -218,9 +223,13 @@ fn start_one_of(changes: &[String]) -> String {
             typed(first),
             typed(second)
         ),
-        several => {
-            let several: Vec<String> = several.iter().map(typed).collect();
-            format!("git ralph start <change> ({})", several.join(", "))
+        [first, others @ ..] => {
+            let others: Vec<String> = others.iter().map(typed).collect();
+            format!(
+                "git ralph start {}, or one of: {}",
+                typed(first),
+                others.join(", ")
+            )
         }
     }
 }

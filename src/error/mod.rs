@@ -36,7 +36,7 @@ use crate::remote::refusal::RemoteRefusal;
 use crate::settings::SettingsError;
 use crate::signal;
 use crate::state::StateError;
-use crate::stories::SourceError;
+use crate::stories::{Reader, SourceError};
 
 refusals! {
 /// A reason why a command did not do what was asked.
@@ -122,15 +122,15 @@ impl Error {
         }
     }
 
-    /// Names `run` in a hint that would name `start`: the user has typed it.
-    pub(crate) fn say_run(&mut self) {
+    /// Names the command that the user has typed in a hint that would name `start`.
+    pub(crate) fn say_verb(&mut self, typed: Reader) {
         if let Self::Source(
-            SourceError::UnknownAdapter { by_run, .. }
-            | SourceError::NoStories { by_run, .. }
-            | SourceError::NoLists { by_run, .. },
+            SourceError::UnknownAdapter { verb, .. }
+            | SourceError::NoStories { verb, .. }
+            | SourceError::NoLists { verb, .. },
         ) = self
         {
-            *by_run = true;
+            *verb = typed;
         }
     }
 

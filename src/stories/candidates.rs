@@ -21,7 +21,7 @@ const NAMES: &[&str] = &[
 
 /// Returns the list that is probably meant: `TODO.md` or `fix_plan.md`, else a `prd.json` that names no change, else the only
 /// Markdown file with an open box at the top of the repository.
-pub(super) fn checklist(top: &Path) -> Option<String> {
+pub fn checklist(top: &Path) -> Option<String> {
     let has_open_box = |name: &str| {
         let bytes = file::read(&top.join(name), name);
         bytes.is_ok_and(|bytes| {

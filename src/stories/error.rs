@@ -9,6 +9,18 @@ use crate::error::refusals::refusals;
 use crate::fs::system_words;
 use crate::names::{closest, named_after, typed};
 
+/// The command that reads a list, as the user has typed it. Others read one as `start` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
+pub enum Reader {
+    /// `git ralph start`.
+    Start,
+    /// `git ralph run`.
+    Run,
+    /// `git ralph stories`.
+    Stories,
+}
+
 refusals! {
 /// The reason why a source was not found, not read or not edited.
 #[derive(Debug, thiserror::Error)]
@@ -19,14 +31,13 @@ pub enum SourceError {
         name: String,
         /// The change whose list it should read, if it is known.
         change: Option<String>,
-        /// True if the user has typed `run`.
-        by_run: bool,
+        /// The command that reads a list, as the user has typed it.
+        verb: Reader,
     }
-        => |name, change, by_run| {
+        => |name, change, verb| {
             let known = Adapter::ALL.map(|adapter| adapter.name().to_owned());
-            let meant = closest(name, &known).unwrap_or("<name>");
+            let meant = closest(name, &known).unwrap_or(Adapter::Markdown.name());
             let change = change.as_ref().map_or_else(|| "<change>".to_owned(), typed);
-            let verb = verb(*by_run);
             hint(format!("git ralph {verb} {change} --adapter {meant}, or: git config ralph.adapter {meant}"))
         };
     /// The command adapter has no command that lists stories.
@@ -52,6 +63,13 @@ pub enum SourceError {
         cause: String,
     }
         => "fix it, then run the same command again";
+    /// The list has the mark of UTF-16 at its beginning.
+    #[error("cannot read stories from '{path}': it is not UTF-8, but UTF-16")]
+    Utf16 { path: String }
+        => |path| {
+            let (list, new) = (typed(path), typed(format!("{path}.utf-8")));
+            hint(format!("iconv -f UTF-16 -t UTF-8 {list} >{new} && mv {new} {list}"))
+        };
     /// Marking a story would change more than its mark.
     #[error(
         "cannot mark the story at '{path}' line {line} as done without changing anything else in the list"
@@ -74,10 +92,10 @@ pub enum SourceError {
         passed_over: Vec<String>,
         /// The checklist that is probably meant.
         checklist: Option<Box<str>>,
-        /// True for `run`, which begins a loop as `start` does.
-        by_run: bool,
+        /// The command that reads a list, as the user has typed it.
+        verb: Reader,
     }
-        => |change, looked_for, changes, checklist, by_run| {
+        => |change, looked_for, changes, checklist, verb| {
             let known = if changes.is_empty() {
                 String::new()
             } else {
@@ -85,7 +103,7 @@ pub enum SourceError {
                 format!("; changes found: {found}")
             };
             let otherwise = match checklist {
-                Some(list) => start_with(*by_run, change, list),
+                Some(list) => start_with(*verb, change, list),
                 None => "name a list: --stories <path>".to_owned(),
             };
             hint(match (closest(change, changes), checklist) {
@@ -107,18 +125,18 @@ pub enum SourceError {
         passed_over: Vec<String>,
         /// The checklist that is probably meant.
         checklist: Option<Box<str>>,
-        /// True for `run`, which begins a loop as `start` does.
-        by_run: bool,
+        /// The command that reads a list, as the user has typed it.
+        verb: Reader,
     }
-        => |passed_over, checklist, by_run| hint(match (checklist, broken(passed_over)) {
-            (Some(list), _) => start_with(*by_run, &named_after(list), list),
+        => |passed_over, checklist, verb| hint(match (checklist, broken(passed_over)) {
+            (Some(list), _) => start_with(*verb, &named_after(list), list),
             (None, Some(file)) => format!("correct {file}, then run the same command again"),
-            (None, None) => format!("write one, or name one: git ralph {} <change> --stories <path>", verb(*by_run)),
+            (None, None) => format!("write one, or name one: git ralph {verb} <change> --stories <path>"),
         });
     /// More than one layout has stories for the change.
     #[error("more than one story file found for change '{change}': {}", listed(.paths))]
     Ambiguous { change: String, paths: Vec<String> }
-        => "name one of them: --stories <path>";
+        => |paths| hint(format!("name one of them, such as: --stories {}", paths.first().map_or_else(|| "<path>".to_owned(), typed)));
     /// There is no such file.
     #[error("no story file at '{path}'{}", relative_to(path))]
     Missing { path: String }
@@ -214,7 +232,7 @@ fn searched(places: &[String], passed_over: &[String]) -> String {
 
 impl SourceError {
     /// Names the change in the hint.
-    pub(super) fn for_change(mut self, of: &str) -> Self {
+    pub(crate) fn for_change(mut self, of: &str) -> Self {
         if let Self::UnknownAdapter { change, .. } = &mut self {
             *change = Some(of.to_owned());
         }
@@ -222,17 +240,11 @@ impl SourceError {
     }
 }
 
-/// Returns the command that begins a loop with this list.
-fn start_with(by_run: bool, change: &str, list: &str) -> String {
-    format!(
-        "git ralph {} {} --stories {}",
-        verb(by_run),
-        typed(change),
-        typed(list)
-    )
+/// Returns the command that reads this list.
+fn start_with(verb: Reader, change: &str, list: &str) -> String {
+    format!("git ralph {verb} {} --stories {}", typed(change), typed(list))
 }
 
-/// Returns the verb that begins a loop.
 /// The words between the name of a file that cannot be read and the reason.
 pub(super) const UNREADABLE: &str = " cannot be read (";
 
@@ -242,10 +254,6 @@ fn broken(passed_over: &[String]) -> Option<&str> {
         .iter()
         .filter_map(|words| words.split_once(UNREADABLE));
     broken.next().map(|(file, _)| file)
-}
-
-fn verb(by_run: bool) -> &'static str {
-    if by_run { "run" } else { "start" }
 }
 
 fn relative_to(path: &str) -> &'static str {

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::file::directories_with;
 use super::whole::is_prose;
-use super::{Adapter, Commands, Grouping, Source, SourceError, candidates, dated, openspec, prd};
+use super::{Adapter, Commands, Grouping, Reader, Source, SourceError, candidates, dated, openspec, prd};
 
 use crate::fs::{may_exist, seen};
 
@@ -92,7 +92,7 @@ pub fn none_found(top: &Path) -> SourceError {
         looked_for: looked_for.chain(others).collect(),
         passed_over: passed_over(top),
         checklist: candidates::checklist(top).map(Into::into),
-        by_run: false,
+        verb: Reader::Start,
     }
 }
 
@@ -266,7 +266,7 @@ fn detect(
                     .chain(markdown.then(|| dated::place_of_plan(change)))
                     .collect(),
                 checklist: candidates::checklist(top).map(Into::into),
-                by_run: false,
+                verb: Reader::Start,
                 changes: known_changes(top, &layouts, &files),
                 passed_over: files
                     .iter()

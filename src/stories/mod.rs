@@ -13,6 +13,7 @@ mod candidates;
 mod command;
 mod contains;
 mod dated;
+mod encoding;
 mod error;
 pub(crate) mod file;
 mod finder;
@@ -34,9 +35,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::names::{ShortNames, only_repeats};
 
+pub use self::candidates::checklist;
 pub use self::command::{Commands, News};
 pub use self::contains::Additions;
-pub use self::error::SourceError;
+pub use self::error::{Reader, SourceError};
 pub use self::finder::Finder;
 pub use self::layout::{Wanted, changes, from_directory, none_found, passed_over, resolve, resolve_typed};
 pub use self::lint::not_listed;
@@ -195,7 +197,7 @@ impl Adapter {
         name.parse().map_err(|_| SourceError::UnknownAdapter {
             name: name.to_owned(),
             change: None,
-            by_run: false,
+            verb: Reader::Start,
         })
     }
 }

@@ -18,8 +18,8 @@ use super::finder::Finder;
 use super::markdown::{self, Plan};
 use super::records::Records;
 use super::{
-    Adapter, Commands, Grouping, Listing, SourceError, Story, Warning, command, file, lint, openspec, prd,
-    whole,
+    Adapter, Commands, Grouping, Listing, SourceError, Story, Warning, command, encoding, file, lint,
+    openspec, prd, whole,
 };
 use crate::fs::{Below, may_exist};
 
@@ -117,16 +117,18 @@ impl Source {
 
     /// Returns the stories that the file would list if it held these bytes.
     pub fn list_in(&self, bytes: &[u8]) -> Result<Listing, SourceError> {
+        let invalid = encoding::examine(bytes, &self.path)?;
         if self.is_whole() {
             let message = "the text is one story; nothing in it is checked line by line".to_owned();
-            return Ok(advised(
-                vec![whole::story(bytes)],
-                vec![Warning { line: 1, message }],
-            ));
+            let mut warnings = vec![Warning { line: 1, message }];
+            warnings.extend(invalid);
+            return Ok(advised(vec![whole::story(bytes)], warnings));
         }
         Ok(match self.parse(bytes)? {
             Content::Plan(plan) => {
-                let mut listing = advised(plan.stories, plan.warnings);
+                let mut warnings = plan.warnings;
+                warnings.extend(invalid);
+                let mut listing = advised(plan.stories, warnings);
                 listing.warnings.extend(plan.aside);
                 listing.preamble = plan.preamble;
                 listing.has_more_text = plan.has_more_text;

@@ -65,10 +65,17 @@ pub(super) fn open() -> Vec<OpenRefusal> {
         OpenRefusal::NoLoop {
             finished: Vec::new(),
             changes: words(&["add-login"]),
+            checklist: None,
+        },
+        OpenRefusal::NoLoop {
+            finished: Vec::new(),
+            changes: Vec::new(),
+            checklist: Some("docs/TODO.md".to_owned()),
         },
         OpenRefusal::NoLoop {
             finished: words(&["add-login"]),
-            changes: words(&["add-login", "tidy-up"]),
+            changes: words(&["add-login", "tidy-up", "sort"]),
+            checklist: None,
         },
         OpenRefusal::NoOpenStories(words(&["add-login", "tidy-up"])),
         OpenRefusal::SeveralChanges {

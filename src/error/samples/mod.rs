@@ -1,6 +1,7 @@
 //! One sample or more of each error there is. A variant without a sample fails a test.
 
 mod engine;
+mod lists;
 mod start;
 mod steps;
 
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::{attempt, finish, land, open, repository, story_list};
+use lists::source;
 use start::start;
 use steps::step;
 
@@ -231,89 +233,6 @@ fn settings() -> Vec<SettingsError> {
             wanted: "a whole number, 0 or more",
             more: vec!["ralph.order=up".to_owned()],
         },
-    ]
-}
-
-fn source() -> Vec<SourceError> {
-    vec![
-        SourceError::UnknownAdapter {
-            name: "markdwon".to_owned(),
-            change: Some("add-login".to_owned()),
-            by_run: true,
-        },
-        SourceError::NoCommand,
-        SourceError::CommandFailed {
-            key: "ralph.storiesCommand",
-            command: "bd list --json".to_owned(),
-            how: "exit code 1\n  no database".to_owned(),
-        },
-        SourceError::Malformed {
-            path: "prd.json".to_owned(),
-            cause: "line 3 column 5: expected a comma".to_owned(),
-        },
-        SourceError::Unmarkable {
-            path: "prd.json".to_owned(),
-            line: 3,
-        },
-        SourceError::NoStories {
-            change: "add-logn".to_owned(),
-            looked_for: words(&["openspec/changes/add-logn/tasks.md", "prd.json"]),
-            changes: words(&["add-login"]),
-            passed_over: Vec::new(),
-            checklist: None,
-            by_run: false,
-        },
-        SourceError::NoStories {
-            change: "todo".to_owned(),
-            looked_for: words(&["openspec/changes/todo/tasks.md"]),
-            changes: Vec::new(),
-            passed_over: words(&["prd.json cannot be read (expected value at line 3 column 1)"]),
-            checklist: Some("to do.md".into()),
-            by_run: false,
-        },
-        SourceError::NoLists {
-            looked_for: words(&["openspec/changes/<change>/tasks.md"]),
-            passed_over: Vec::new(),
-            checklist: Some("TODO.md".into()),
-            by_run: true,
-        },
-        SourceError::Ambiguous {
-            change: change(),
-            paths: words(&["specs/add-login/tasks.md", "prd.json"]),
-        },
-        SourceError::Missing { path: list() },
-        gone(Some("0123456789".to_owned())),
-        gone(None),
-        SourceError::FromTop {
-            path: "docs/TODO.md".to_owned(),
-            from_here: "../TODO.md#item".to_owned(),
-        },
-        SourceError::NoChecklist {
-            path: "issues.jsonl".to_owned(),
-        },
-        SourceError::Directory { path: list() },
-        SourceError::NotRegular { path: list() },
-        SourceError::TooLarge {
-            path: list(),
-            limit: 16_777_216,
-        },
-        SourceError::Unreadable {
-            path: list(),
-            cause: io::ErrorKind::PermissionDenied.into(),
-        },
-        SourceError::Outside {
-            path: list(),
-            target: path("/other/tasks.md"),
-        },
-        SourceError::Untickable {
-            path: list(),
-            line: 3,
-        },
-        SourceError::Unwritable {
-            path: list(),
-            cause: full(),
-        },
-        SourceError::Overwritten { path: list() },
     ]
 }
 

@@ -326,7 +326,10 @@ fn doctor_reads_lists_and_reports_mistakes_with_their_lines() {
     let problems = noted(&found, "problems");
     has(
         &problems,
-        &["change add-login: more than one story file", "--stories <path>"],
+        &[
+            "change add-login: more than one story file",
+            "--stories openspec/changes/add-login/tasks.md",
+        ],
     );
     has(
         &problems,

@@ -313,10 +313,17 @@ fn error_without_a_name_is_that_of_the_only_list() {
     sandbox.ralph(&["start"]).exits(1).says(&refused);
     sandbox.configure("ralph.adapter", "markdwon");
     refuses(1, "unknown adapter 'markdwon'");
-    for verb in ["start", "run"] {
+    for verb in ["start", "run", "stories"] {
         let hint = format!("\nhint: git ralph {verb} add-login --adapter markdown, or: ");
         sandbox.ralph(&[verb]).exits(1).says(&hint);
     }
+    // Nothing is like it: an adapter that there is.
+    sandbox.configure("ralph.adapter", "foo");
+    sandbox
+        .ralph(&["next"])
+        .exits(1)
+        .says("hint: git ralph start add-login --adapter markdown, or: ");
+    sandbox.configure("ralph.adapter", "markdwon");
     fs::remove_file(sandbox.top.join(TASKS)).unwrap();
     refuses(1, "unknown adapter 'markdwon'");
     sandbox.configure("ralph.adapter", "prd");
@@ -370,4 +377,61 @@ fn a_loop_that_begins_again_has_the_list_of_the_last_one() {
         .ralph(&["run", "next", "--", &agent])
         .exits(1)
         .says("no story file at 'notes/next.md'");
+}
+
+#[test]
+fn hints_name_the_list_without_a_known_place() {
+    let sandbox = Sandbox::new();
+    fs::remove_dir_all(sandbox.top.join("openspec")).unwrap();
+    sandbox.write("docs/TODO.md", "- [ ] one\n");
+    for (verb, begins) in [("stories", "stories"), ("next", "start"), ("complete", "start")] {
+        let hint = format!("\nhint: git ralph {begins} todo --stories docs/TODO.md\n");
+        sandbox.ralph(&[verb]).exits(1).says(&hint);
+    }
+    let stories = ["stories", "todo", "--stories", "docs/TODO.md"];
+    assert!(sandbox.ralph(&stories).exits(0).stdout.contains("one"));
+}
+
+#[test]
+fn list_that_is_not_utf_8_is_named_with_the_place() {
+    let sandbox = Sandbox::new();
+    let list = sandbox.top.join(TASKS);
+    fs::write(&list, b"- [ ] one\n- [ ] caf\xe9\n").unwrap();
+    let warning = format!("{TASKS}:2: it is not UTF-8 here");
+    for verb in ["stories", "start"] {
+        sandbox.ralph(&[verb, CHANGE]).exits(0).says(&warning);
+    }
+    for little in [true, false] {
+        let sandbox = Sandbox::new();
+        let list = sandbox.top.join(TASKS);
+        let text: String = "\u{feff}- [ ] one\r\n".into();
+        let units = text.encode_utf16();
+        let bytes: Vec<u8> = units
+            .flat_map(|unit| {
+                if little {
+                    unit.to_le_bytes()
+                } else {
+                    unit.to_be_bytes()
+                }
+            })
+            .collect();
+        fs::write(&list, bytes).unwrap();
+        for verb in ["stories", "start", "run", "next"] {
+            let refused = sandbox.ralph(&[verb]).exits(1);
+            refused.says(&format!(
+                "cannot read stories from '{TASKS}': it is not UTF-8, but UTF-16\n"
+            ));
+        }
+        let refused = sandbox.ralph(&["start"]).exits(1).stderr;
+        let hint = refused
+            .lines()
+            .find_map(|line| line.strip_prefix("hint: "))
+            .unwrap();
+        assert_eq!(
+            hint,
+            format!("iconv -f UTF-16 -t UTF-8 {TASKS} >{TASKS}.utf-8 && mv {TASKS}.utf-8 {TASKS}")
+        );
+        sandbox.cmd("sh").args(&["-c", hint]).run().exits(0);
+        assert!(sandbox.ralph(&["stories"]).exits(0).stdout.contains("one"));
+    }
 }
