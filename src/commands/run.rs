@@ -14,9 +14,10 @@ use super::view;
 use crate::cli;
 use crate::cli::complete::{changes_and_loops, names_of, offer, offer_anywhere};
 use crate::engine::attempt::refusal::AttemptRefusal;
+use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::source_of_new_loop;
+use crate::engine::stories::{list_of_new_loop, source_of_new_loop};
 use crate::engine::{
     AttemptOptions, Context, Loop, StartOptions, agent_of, refuse_inside_attempt, why_in_turn,
 };
@@ -253,6 +254,7 @@ impl Command for Typed<'_> {
         if agent_of(&args.agent, &settings, &context.repo.top).is_none() && !goes_on(&context, &change) {
             // The hint does not repeat a mistyped name.
             source_of_new_loop(&context, &change, &settings)?;
+            refuse_over(&context, &change, &settings).await?;
             let mut command = format!("run {}", names::typed(&change));
             let cli::StoriesFrom { path, adapter } = &args.stories;
             for (option, value) in [("--stories", path), ("--adapter", adapter)] {
@@ -390,6 +392,19 @@ pub(super) fn has_choice(args: &Args, settings: &Settings) -> bool {
 pub(super) fn goes_on(context: &Context<'_>, change: &Change) -> bool {
     let live = Store::new(&context.repo.common_dir, change).load_live();
     live.is_ok_and(|state| state.is_some())
+}
+
+/// Refuses a loop that is over, unless its list has an open story: an agent would change nothing about that.
+async fn refuse_over(context: &Context<'_>, change: &Change, settings: &Settings) -> Result<(), Error> {
+    let Some(state) = Store::new(&context.repo.common_dir, change).load()? else {
+        return Ok(());
+    };
+    let listed = list_of_new_loop(context, change, settings, false).await;
+    let has_open = listed.is_ok_and(|(_, listing)| listing.open().next().is_some());
+    match state.begin_again(None, has_open) {
+        None => refuse(StepRefusal::of_end(&state)),
+        Some(_) => Ok(()),
+    }
 }
 
 /// Refuses to work beside other changes on one whose loop is active in the work tree in which the command was typed.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{CHANGE, Sandbox};
+use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
 fn names_that_cannot_be_a_branch_are_refused() {
@@ -239,4 +239,25 @@ fn commands_ignore_git_variables_in_the_environment() {
     cmd.run().exits(0);
     sandbox.is_at_checkpoint();
     assert!(!decoy.exists());
+}
+
+#[test]
+fn run_without_an_agent_says_that_the_loop_is_over() {
+    let sandbox = Sandbox::new();
+    sandbox.write(TASKS, "- [ ] 1. One\n");
+    sandbox.start();
+    let agent = sandbox.completing("echo x >x");
+    sandbox.step("next", &agent).exits(0);
+    sandbox.ralph(&["finish", "--cleanup"]).exits(0);
+    sandbox
+        .ralph(&["run", CHANGE])
+        .exits(1)
+        .says("loop 'add-login' is over: closed by git ralph finish --cleanup")
+        .says("hint: its commits: git log refs/ralph/add-login/finished");
+    // A story that has been added since needs an agent.
+    sandbox.write(TASKS, "- [x] 1. One\n- [ ] 2. Two\n");
+    sandbox
+        .ralph(&["run", CHANGE])
+        .exits(1)
+        .says("no agent is configured");
 }
