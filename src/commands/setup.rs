@@ -178,7 +178,7 @@ pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
 pub(super) fn tell_unseen(console: &Console, open: &Loop<'_>) -> Result<(), Error> {
     if open.state.phase() == Phase::Complete {
         let mut status = Status::remembered(&open.state);
-        status.add_attempts(&open.state, &open.tally()?);
+        status.add_attempts(&open.repo().common_dir, &open.state, &open.tally()?);
         console.say(&ui::summary::unseen(&status));
     }
     Ok(())

@@ -270,6 +270,9 @@ impl Status {
             ("log", "to see what the agent printed")
         } else {
             ("diff", "to see what was tried")
+        if self.left_nothing && self.printed_nothing {
+            return None;
+        }
         };
         let line = format!("{verb} {} {attempt}", typed(&self.change));
         Some(shows(&line, purpose))

@@ -13,8 +13,10 @@ use crate::engine::stories::{Upcoming, listing_of, progress_of, short_names, upc
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::{Context, raised_by};
 use crate::error::Error;
+use crate::events::Attempt;
 use crate::events::log::attempts;
 use crate::events::tally::Tally;
+use crate::fs::seen;
 use crate::git::Repo;
 use crate::names::{Change, Oid, ShortNames, typed};
 use crate::settings::Strategy;
@@ -72,6 +74,9 @@ pub struct Status {
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
     /// The ids of the stories that the user asked to be skipped while a process held the loop, which has not skipped them yet.
+    /// True if also its log is empty.
+    #[serde(skip)]
+    pub printed_nothing: bool,
     pub asked_to_skip: Vec<String>,
     /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
     pub put_off: Vec<String>,
@@ -194,7 +199,7 @@ impl Status {
         let store = Store::new(&repo.common_dir, &state.change);
         let events = store.file("events.jsonl");
         if let Ok(tally) = Tally::read(&events) {
-            status.add_attempts(state, &tally);
+            status.add_attempts(&repo.common_dir, state, &tally);
             status.raised_by = raised_by(state, tally.cost, &state.settings_in(&context.configuration));
         }
         let mut status = status.with(running, waiting, repo, state);
@@ -222,13 +227,14 @@ impl Status {
     }
 
     /// Adds what the attempts of the loop tell.
-    pub fn add_attempts(&mut self, state: &State, tally: &Tally) {
+    pub fn add_attempts(&mut self, common_dir: &Path, state: &State, tally: &Tally) {
         self.list_put_back.clone_from(&tally.list_put_back);
         let latest = self.current.as_ref().and_then(|story| tally.latest(&story.id));
         self.left_nothing = latest.is_some_and(|attempt| attempt.files == Some(0));
         self.add_bases(state, tally);
     }
 
+        self.printed_nothing = latest.is_some_and(|attempt| printed_nothing(common_dir, state, attempt));
     /// Adds what the complete stories rest on; returns `None` if that is not known of all of them. The state says which
     /// are complete, because an attempt whose checkpoint was cut off is done again, but those that are open in the list again;
     /// the attempts say what each rests on, and some may be missing (a full disk, an earlier version).
@@ -394,6 +400,7 @@ impl Status {
             without_promise: None,
             by_word: None,
             doubtful: None,
+            printed_nothing: false,
             session: SessionStatus::of(state),
             operation: None,
             closed: None,
@@ -437,4 +444,10 @@ impl Status {
             away: if state.is_live() { noted::away(state) } else { None },
         }
     }
+}
+
+/// Returns whether the log of an attempt is empty.
+pub(super) fn printed_nothing(common_dir: &Path, state: &State, attempt: &Attempt) -> bool {
+    let store = Store::new(common_dir, &state.change);
+    seen(&store.attempt_log(&attempt.story, attempt.attempt)).is_none_or(|log| log.len() == 0)
 }

@@ -1,6 +1,6 @@
 //! The summary of a loop at the end of a command: its progress, its time and cost.
 
-use super::status::Status;
+use super::status::{Status, printed_nothing};
 use crate::engine::stories::{Upcoming, listing_of, upcoming};
 use crate::engine::{Loop, raised_by};
 use crate::error::Error;
@@ -22,7 +22,16 @@ pub struct Summary {
     /// The size of the checkpoints' changes.
     pub changed: DiffSize,
     /// The last attempts at stories that are skipped because they failed.
-    pub failed: Vec<Attempt>,
+    pub failed: Vec<Failed>,
+}
+
+/// The last attempt at a story that is skipped because it failed.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// The attempt.
+    pub attempt: Attempt,
+    /// True if its log is empty.
+    pub printed_nothing: bool,
 }
 
 impl Summary {
@@ -30,7 +39,7 @@ impl Summary {
     pub async fn of(open: &Loop<'_>) -> Result<Self, Error> {
         let mut status = Status::remembered(&open.state);
         let tally = open.tally()?;
-        status.add_attempts(&open.state, &tally);
+        status.add_attempts(&open.repo().common_dir, &open.state, &tally);
         status.raised_by = raised_by(&open.state, tally.cost, &open.settings());
         let state = &open.state;
         if state.phase() == Phase::Exhausted
@@ -47,7 +56,10 @@ impl Summary {
         }
         let failed = state.progress().skipped.iter().filter_map(|id| {
             let last = tally.latest(id)?;
-            last.verdict.counts().then(|| last.clone())
+            last.verdict.counts().then(|| Failed {
+                printed_nothing: printed_nothing(&open.repo().common_dir, &open.state, last),
+                attempt: last.clone(),
+            })
         });
         Ok(Self {
             failed: failed.collect(),

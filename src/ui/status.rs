@@ -32,6 +32,10 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     match (current, status.phase) {
         (Some(current), phase) => {
             story(&mut text, current, phase, status.max_retries, columns);
+            let has_failed = matches!(phase, Phase::Failed | Phase::Exhausted);
+            if has_failed && status.left_nothing && status.printed_nothing {
+                let _ = writeln!(text, "    {}", summary::NOTHING_LEFT);
+            }
             text.push_str(&running(status));
         }
         (None, Phase::Complete) => {

@@ -7,9 +7,12 @@ use super::amounts::{far_of, time, time_and_cost};
 use super::style::{bold, green, red};
 use crate::inspect::next_steps::NextStep;
 use crate::inspect::status::Status;
-use crate::inspect::summary::Summary;
+use crate::inspect::summary::{Failed, Summary};
 use crate::names::{counted, heading, typed};
 use crate::state::Phase;
+
+/// What is said of an attempt where no command has something to show.
+pub(super) const NOTHING_LEFT: &str = "no file was changed, and the agent printed nothing";
 
 /// Returns the summary of a loop at the end of a run, without the next commands; `stopped` says why it ended, if no story
 /// does.
@@ -37,14 +40,25 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
     if let Some(stopped) = stopped {
         let _ = writeln!(text, "{stopped}");
     }
-    for attempt in &summary.failed {
+    for Failed {
+        attempt,
+        printed_nothing,
+    } in &summary.failed
+    {
         let name = attempt.name();
         let mut words = format!("  {name} {}", attempt.verdict);
         if let Some(first) = attempt.reason.as_deref().and_then(|reason| reason.lines().next()) {
             let _ = write!(words, ": {first}");
         }
         // Where git sees no change, the output is all that there is.
-        let verb = if attempt.files == Some(0) { "log" } else { "diff" };
+        let verb = match attempt.files {
+            Some(0) if *printed_nothing => {
+                let _ = writeln!(text, "{words} ({NOTHING_LEFT})");
+                continue;
+            }
+            Some(0) => "log",
+            _ => "diff",
+        };
         let (change, name) = (typed(&status.change), typed(&name));
         let _ = writeln!(text, "{words} (git ralph {verb} {change} {name})");
     }
@@ -60,6 +74,9 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
             let _ = writeln!(text, "{}", red(&format!("story {title} failed {times}")));
             if let Some(first) = story.reason.as_deref().and_then(|reason| reason.lines().next()) {
                 let _ = writeln!(text, "  {first}");
+            }
+            if status.left_nothing && status.printed_nothing {
+                let _ = writeln!(text, "  {NOTHING_LEFT}");
             }
         }
         (None, Phase::Complete) => {

@@ -258,6 +258,14 @@ fn attempt_that_changed_nothing_is_shown_by_its_log() {
     assert!(log.contains("I did it"), "{log}");
     sandbox.step("retry", &sandbox.agent("echo x >x")).exits(3);
     assert!(hinted("git ralph diff add-login 1@2"));
+    let retry = ["retry", "--", "false"];
+    let output = sandbox.ralph(&retry).exits(3);
+    assert!(!output.stderr.contains("git ralph log"), "{}", output.stderr);
+    assert!(!hinted("git ralph log add-login 1@3") && hinted("the agent printed nothing\n"));
+    let run = sandbox.ralph(&["run", "--max-retries", "0", "--on-failure", "skip", "--", "false"]);
+    run.exits(4)
+        .says("\n  1@3 ")
+        .says("and the agent printed nothing)\n");
 }
 
 #[test]
