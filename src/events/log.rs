@@ -25,6 +25,9 @@ pub struct Log {
     pub attempts: Vec<LogEntry>,
     /// The messages of the user that git-ralph has read, oldest first.
     pub messages: Vec<MessageEntry>,
+    /// The seconds of the gates before any attempt.
+    #[serde(skip)]
+    pub before_work: f64,
 }
 
 impl Log {
@@ -34,6 +37,7 @@ impl Log {
         Ok(Self {
             change,
             messages: std::mem::take(&mut history.messages),
+            before_work: history.gates.iter().map(|(_, gate)| gate.duration).sum(),
             attempts: history.into_ended(),
         })
     }

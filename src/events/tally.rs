@@ -19,7 +19,7 @@ use crate::fs::{Below, Durability, FileError, Links, file_error, read_regular_te
 use crate::state::Verdict;
 
 /// The form of what is remembered, and the meaning of the events in it: to be raised when either changes.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 /// The number of bytes that are read again before more is remembered: some 700 attempts.
 const PIECE: u64 = 1 << 20;
 /// Maximum size of what is remembered, in bytes.
@@ -36,6 +36,8 @@ pub struct Tally {
     pub cost: f64,
     /// Their seconds, with those of gates and reviews.
     pub seconds: f64,
+    /// The seconds of the gates before any attempt, which are in no other sum.
+    pub before_work: f64,
     /// True if some were made beside others.
     pub several_at_once: bool,
     /// The attempts after which something of the list was put back, as story@number.
@@ -241,10 +243,15 @@ fn added_up(file: &mut File, first: Sums) -> io::Result<Option<Sums>> {
     } else {
         first.tally
     };
-    Ok(before.with(&history.latest()).map(|tally| Sums {
-        end: reader.read,
-        gates: reader.gates,
-        tally,
+    let gates = history.gates.iter().map(|(_, gate)| gate.duration);
+    let before_work: f64 = gates.sum();
+    Ok(before.with(&history.latest()).map(|mut tally| {
+        tally.before_work += before_work;
+        Sums {
+            end: reader.read,
+            gates: reader.gates,
+            tally,
+        }
     }))
 }
 

@@ -22,12 +22,20 @@ pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
 
 /// Returns the time of attempts with their gates and reviews, and their cost, as far as it is known.
 pub(super) fn time_and_cost(tally: &Tally) -> String {
-    let took = time(tally.seconds) + at_once(tally.several_at_once);
-    if tally.priced == 0 {
-        return took;
+    let mut took = time(tally.seconds) + at_once(tally.several_at_once);
+    if tally.priced > 0 {
+        let unknown = tally.attempts.saturating_sub(tally.priced);
+        took = format!("{took}, {}", spent(tally.cost, unknown, tally.attempts));
     }
-    let unknown = tally.attempts.saturating_sub(tally.priced);
-    format!("{took}, {}", spent(tally.cost, unknown, tally.attempts))
+    took + &before_work(tally.before_work)
+}
+
+/// Returns the time of the gates before any attempt; empty if it is short.
+fn before_work(seconds: f64) -> String {
+    if seconds < 1.0 {
+        return String::new();
+    }
+    format!("; gate before work {}", time(seconds))
 }
 
 /// Returns the words about a sum of times of which some are of the same time; empty if none was made beside others.
@@ -122,6 +130,16 @@ pub(super) fn far_of(status: &Status) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_of_gates_before_work_is_shown_beside_that_of_attempts() {
+        let none: [crate::events::log::LogEntry; 0] = [];
+        let mut tally: Tally = none.iter().collect();
+        (tally.seconds, tally.before_work) = (6.0, 0.4);
+        assert_eq!(time_and_cost(&tally), "6s");
+        tally.before_work = 3.0;
+        assert_eq!(time_and_cost(&tally), "6s; gate before work 3s");
+    }
 
     #[test]
     fn sum_of_costs_counts_attempts_without_a_price() {

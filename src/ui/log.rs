@@ -6,6 +6,7 @@ use super::amounts::{time, time_and_cost};
 use super::style::{bold, verdict};
 use super::width::{hang, wrap};
 use crate::events::log::{Log, LogEntry, MessageEntry};
+use crate::events::tally::Tally;
 use crate::events::{Basis, RoundEntry, said};
 use crate::names::{OUTPUT, ShortNames, counted, dollars, heading, typed};
 use crate::state::Verdict;
@@ -175,11 +176,13 @@ fn total(log: &Log) -> String {
     if unpromised > 0 {
         let _ = write!(rests_on, " ({unpromised} without a promise)");
     }
+    let mut tally: Tally = log.attempts.iter().collect();
+    tally.before_work = log.before_work;
     let mut words = format!(
         "{}, {} complete{rests_on}, {}",
         counted(log.attempts.len(), "attempt", "attempts"),
         complete.count(),
-        time_and_cost(&log.attempts.iter().collect())
+        time_and_cost(&tally)
     );
     let reviews: Vec<f64> = attempts.filter_map(|attempt| attempt.review_cost_usd).collect();
     if !reviews.is_empty() {

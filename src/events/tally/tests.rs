@@ -194,7 +194,7 @@ fn what_is_remembered_is_not_read_again() {
     assert_eq!(reader.history.ended().count(), 4);
     assert!(reader.gates.contains("make"));
     for other in [
-        text.replace("form = 1", "form = 2"),
+        text.replace("form = 2", "form = 3"),
         text.replace("version = \"", "version = \"x"),
         text.replace("end = ", "end = 1"),
         text[..text.len() / 2].to_owned(),
@@ -246,4 +246,29 @@ fn few_events_are_not_remembered_and_a_line_that_breaks_off_is_not() {
     fs::write(&events, &bytes[10..]).unwrap();
     remember(&door, &events).unwrap();
     assert_eq!(end(&events), Some(bytes.len() as u64 - 10));
+}
+
+#[test]
+fn gates_before_any_work_are_a_sum_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let events = dir.path().join("events.jsonl");
+    let before = match gate("a", 1) {
+        What::Gate(gate) => What::Gate(GateEnded {
+            story: None,
+            attempt: None,
+            ..gate
+        }),
+        other => other,
+    };
+    let all = [
+        before.clone(),
+        before,
+        started("a", 1),
+        gate("a", 1),
+        ended("a", 1, Verdict::Complete),
+    ];
+    fs::write(&events, lines(&all)).unwrap();
+    let tally = Tally::read(&events).unwrap();
+    assert!((tally.before_work - 1.4).abs() < 1e-9, "{}", tally.before_work);
+    assert!(tally.seconds < 1.0, "{}", tally.seconds);
 }
