@@ -5,6 +5,8 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use jiff::SignedDuration;
+
 use crate::agent::plain_first_word;
 use crate::async_cmd::{self, Command, find_program};
 use crate::engine::unusable_place;
@@ -14,6 +16,9 @@ use crate::prompt::Template;
 use crate::sandbox;
 use crate::settings::Settings;
 use crate::stories::Adapter;
+
+/// A lease below this is hardly meant: a busy machine, or a slow remote, is silent for longer.
+const SHORT_LEASE: SignedDuration = SignedDuration::from_mins(1);
 
 /// A value that cannot be meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +81,36 @@ pub async fn wrong_values(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
     let why = unusable_place(main.as_deref().unwrap_or(top), settings);
     found.extend(why.map(|why| wrong("ralph.worktreeDir", &why)));
     found.extend(without_adapter(settings));
+    found.extend(odd_times(settings));
     found.extend(not_in_box(settings));
+    found
+}
+
+/// Returns the words about times that are allowed, and hardly meant.
+fn odd_times(settings: &Settings) -> Vec<Wrong> {
+    let mut found = Vec::new();
+    let mut note = |message: &str, hint: &str| {
+        found.push(Wrong {
+            message: message.to_owned(),
+            hint: hint.to_owned(),
+            is_harmless: true,
+        });
+    };
+    if settings.command_timeout == SignedDuration::MAX {
+        note(
+            "ralph.commandTimeout is no limit: a git or adapter command that hangs stops the loop for ever",
+            "git config ralph.commandTimeout 10m",
+        );
+    }
+    if settings.lease < SHORT_LEASE {
+        note(
+            &format!(
+                "ralph.lease is {:#}: another run takes the loop from a machine that is busy for so long",
+                settings.lease
+            ),
+            "git config ralph.lease 15m",
+        );
+    }
     found
 }
 

@@ -98,6 +98,12 @@ pub struct Configuration {
 impl Configuration {
     /// Reads the configuration, including the user's `git -c`.
     pub async fn read(git: &Git) -> Result<Self, SettingsError> {
+        let (configuration, wrong) = Self::read_around_errors(git).await?;
+        wrong.map_or(Ok(configuration), Err)
+    }
+
+    /// Reads the configuration in the same way, without the values that are of the wrong kind; returns also the error about these.
+    pub async fn read_around_errors(git: &Git) -> Result<(Self, Option<SettingsError>), SettingsError> {
         let args = [
             "-z",
             "--show-scope",
@@ -107,7 +113,7 @@ impl Configuration {
         ];
         let output = git.cmd("config", args).any_exit().await?;
         match output.code {
-            Some(0 | 1) => Self::parse(&scopes(&output.stdout, git.top())),
+            Some(0 | 1) => Ok(Self::parsed(&scopes(&output.stdout, git.top()))),
             _ => Err(SettingsError::Git(GitError::Failed {
                 verb: "config".to_owned(),
                 code: output.code.unwrap_or(-1),
@@ -116,7 +122,13 @@ impl Configuration {
         }
     }
 
+    #[cfg(test)]
     fn parse(listing: &[u8]) -> Result<Self, SettingsError> {
+        let (configuration, wrong) = Self::parsed(listing);
+        wrong.map_or(Ok(configuration), Err)
+    }
+
+    fn parsed(listing: &[u8]) -> (Self, Option<SettingsError>) {
         let mut configuration = Self {
             filters: Filters::None,
             ..Self::default()
@@ -177,9 +189,6 @@ impl Configuration {
                 None => {}
             }
         }
-        if let Some(wrong) = wrong {
-            return Err(wrong);
-        }
         let unknown = without_command(&configuration.settings.agents);
         let empty = empty.difference(&filled).map(|key| without_value(key));
         configuration.ignored.extend(unknown.into_iter().chain(empty));
@@ -201,7 +210,7 @@ impl Configuration {
             }
         });
         configuration.hooks = RefCell::new(Some(hooks));
-        Ok(configuration)
+        (configuration, wrong)
     }
 
     /// Sets a value of the box that is in a file of the work tree: it counts only where the box is not weaker with it.

@@ -14,9 +14,10 @@ use crate::state::Phase;
 
 /// Formats `git ralph doctor` for a terminal with so many columns.
 pub fn table(found: &Examination, columns: Option<usize>) -> String {
-    let mut text = match found.problems.len() {
-        0 => format!("{}\n", green("nothing has to be repaired")),
-        problems => format!(
+    let mut text = match (found.problems.len(), found.advice.len()) {
+        (0, 0) => format!("{}\n", green("nothing has to be repaired")),
+        (0, advice) => format!("nothing stops a loop; {}\n", counted(advice, "note", "notes")),
+        (problems, _) => format!(
             "{}\n",
             red(&format!("{} to repair", counted(problems, "problem", "problems")))
         ),

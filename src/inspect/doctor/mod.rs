@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::engine::refuse_lost_repository;
 use crate::error::Error;
+use crate::error::advice::Advise;
 use crate::git::Git;
 use crate::inspect::stories::ChosenAgent;
 use crate::settings::{Configuration, LoopSettings};
@@ -57,9 +58,12 @@ pub struct Examination {
 pub async fn examine(dir: &Path) -> Result<Examination, Error> {
     let mut notes = Notes::default();
     let asked = agents::ask(dir);
-    let configuration = Configuration::read(&Git::at(dir)).await;
-    let configuration =
+    let configuration = Configuration::read_around_errors(&Git::at(dir)).await;
+    let (configuration, wrong) =
         configuration.map_err(|error| refuse_lost_repository(dir).map_or(error.into(), Error::from))?;
+    if let Some(wrong) = wrong {
+        notes.problem(wrong.to_string(), wrong.advice().hint.unwrap_or_default());
+    }
     let weaker = configuration.weaker(&LoopSettings::default());
     for ignored in configuration.ignored.iter().chain(&weaker) {
         notes.advice(

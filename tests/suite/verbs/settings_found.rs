@@ -61,6 +61,8 @@ const WRONG: &[(&str, &str, &str)] = &[
         "cannot read the template 'none.md'",
     ),
     ("ralph.remote", "nosuch", "there is no remote 'nosuch'"),
+    ("ralph.commandTimeout", "0", "is no limit"),
+    ("ralph.lease", "1s", "is 1s: another run takes the loop"),
     (
         "ralph.storiesCommand",
         "true",
@@ -122,6 +124,33 @@ fn doctor_and_a_dry_run_name_values_with_which_a_run_would_stop() {
         let said = sandbox.ralph(&["start", CHANGE, "--dry-run"]).exits(0);
         assert!(!said.stderr.contains(key), "{key}={value}: {}", said.stderr);
         sandbox.git(&["config", "--unset", key]);
+    }
+}
+
+#[test]
+fn doctor_names_wrong_numbers_and_examines_the_rest() {
+    let sandbox = Sandbox::new();
+    sandbox.install("claude", "true");
+    sandbox.configure("ralph.agent.cluade.args", "--model x");
+    let found = sandbox.ralph(&["doctor"]).exits(0).stdout;
+    assert!(found.contains("unknown agent cluade"), "{found}");
+    assert!(!found.contains("nothing has to be repaired"), "{found}");
+    for (key, value) in [
+        ("ralph.maxRetries", "some"),
+        ("ralph.maxAttempts", "few"),
+        ("ralph.prompt", "none.md"),
+    ] {
+        sandbox.configure(key, value);
+    }
+    let found = sandbox.ralph(&["doctor"]).exits(1).stdout;
+    for words in [
+        "the setting ralph.maxRetries is 'some'",
+        "also wrong: ralph.maxAttempts=few",
+        "ralph.prompt: cannot read the template",
+        "unknown agent cluade",
+        "change add-login",
+    ] {
+        assert!(found.contains(words), "{words}: {found}");
     }
 }
 
