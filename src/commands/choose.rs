@@ -178,10 +178,16 @@ struct Offers {
 /// Describes the effects of the two ways to close the loop.
 async fn offers(open: &Loop<'_>) -> Result<Offers, Error> {
     if !open.state.has_branch() {
+        let stay = "all changes stay in the work tree, uncommitted";
+        if open.state.here.save_points.is_empty() {
+            return Ok(Offers {
+                cleanup: stay.to_owned(),
+                keep: "the same: the loop has no stash entries".to_owned(),
+            });
+        }
         return Ok(Offers {
-            cleanup: "all changes stay in the work tree, uncommitted; the loop's stash entries are dropped"
-                .to_owned(),
-            keep: "the same, but the stash entries stay".to_owned(),
+            cleanup: format!("{stay}; the stash entries of stories that failed are dropped"),
+            keep: "the same, but these stash entries stay".to_owned(),
         });
     }
     let (state, branch) = (&open.state, &open.state.common.branch);

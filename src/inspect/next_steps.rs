@@ -214,7 +214,7 @@ impl Status {
         let (cleanup, keep) = match self.worktree {
             _ if self.strategy.leaves_head() => (
                 "to close the loop; all changes stay, uncommitted",
-                "to close the loop and keep its stash entries",
+                "to close the loop and keep the stash entries of stories that failed",
             ),
             Some(_) => (
                 "to bring all changes, uncommitted, to where it began",
@@ -229,6 +229,10 @@ impl Status {
             does(&format!("finish --cleanup {change}"), cleanup),
             does(&format!("finish --keep {change}"), keep),
         ];
+        if self.strategy.leaves_head() && !self.has_stash_entries {
+            // It would do the same.
+            steps.pop();
+        }
         if !self.put_off.is_empty() {
             steps.insert(
                 0,
@@ -266,13 +270,13 @@ impl Status {
         let is_over = current.reason.is_some() || is_failed;
         let attempt = current.attempt.filter(|_| is_over)?;
         let attempt = typed(format!("{}@{attempt}", self.names.of(&current.id)));
+        if self.left_nothing && self.printed_nothing {
+            return None;
+        }
         let (verb, purpose) = if self.left_nothing {
             ("log", "to see what the agent printed")
         } else {
             ("diff", "to see what was tried")
-        if self.left_nothing && self.printed_nothing {
-            return None;
-        }
         };
         let line = format!("{verb} {} {attempt}", typed(&self.change));
         Some(shows(&line, purpose))

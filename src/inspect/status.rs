@@ -68,15 +68,18 @@ pub struct Status {
     pub by_list: Vec<String>,
     /// The attempts after which something of the list was put back, as story@number.
     pub list_put_back: Vec<String>,
+    /// True if the stash has entries of the loop.
+    #[serde(skip)]
+    pub has_stash_entries: bool,
     /// True if the latest attempt at the current story left nothing to see.
     #[serde(skip)]
     pub left_nothing: bool,
-    /// The ids of the stories that the loop skips.
-    pub skipped: Vec<String>,
-    /// The ids of the stories that the user asked to be skipped while a process held the loop, which has not skipped them yet.
     /// True if also its log is empty.
     #[serde(skip)]
     pub printed_nothing: bool,
+    /// The ids of the stories that the loop skips.
+    pub skipped: Vec<String>,
+    /// The ids of the stories that the user asked to be skipped while a process held the loop, which has not skipped them yet.
     pub asked_to_skip: Vec<String>,
     /// The ids of the stories that failed and are tried again after the others (`ralph.onFailure=later`).
     pub put_off: Vec<String>,
@@ -231,10 +234,10 @@ impl Status {
         self.list_put_back.clone_from(&tally.list_put_back);
         let latest = self.current.as_ref().and_then(|story| tally.latest(&story.id));
         self.left_nothing = latest.is_some_and(|attempt| attempt.files == Some(0));
+        self.printed_nothing = latest.is_some_and(|attempt| printed_nothing(common_dir, state, attempt));
         self.add_bases(state, tally);
     }
 
-        self.printed_nothing = latest.is_some_and(|attempt| printed_nothing(common_dir, state, attempt));
     /// Adds what the complete stories rest on; returns `None` if that is not known of all of them. The state says which
     /// are complete, because an attempt whose checkpoint was cut off is done again, but those that are open in the list again;
     /// the attempts say what each rests on, and some may be missing (a full disk, an earlier version).
@@ -395,12 +398,13 @@ impl Status {
             max_retries: progress.max_retries,
             by_list: state.common.list.by_list_alone(state.progress()),
             list_put_back: Vec::new(),
+            has_stash_entries: !state.here.save_points.is_empty(),
             left_nothing: false,
+            printed_nothing: false,
             by_promise_alone: None,
             without_promise: None,
             by_word: None,
             doubtful: None,
-            printed_nothing: false,
             session: SessionStatus::of(state),
             operation: None,
             closed: None,

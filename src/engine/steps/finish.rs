@@ -57,15 +57,13 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
         Finish::Cleanup { index } => cleanup(open, index).await?,
         Finish::Keep => (keep(open, false).await?, Known::fresh()),
     };
-    let stay = stash_entries(open).filter(|_| how == Finish::Keep);
+    let stay = how == Finish::Keep && !open.state.here.save_points.is_empty();
     let unreviewed = open.state.unreviewed().map(str::to_owned);
     Box::pin(side::remove_all(open)).await?;
     transition::take(open, Intent::End(plan), known).await?;
     drop(target);
-    if let Some(entries) = stay {
-        open.tell(format!(
-            "the stash keeps {entries}, as before attempts that were not complete; to drop it: git stash drop"
-        ));
+    if stay && let Some(words) = kept_entries(open).await? {
+        open.tell(words);
     }
     if let Some(attempt) = unreviewed {
         open.tell(format!(
@@ -123,13 +121,28 @@ async fn close(open: &Loop<'_>, keep: bool) -> Result<EndPlan, Error> {
     })
 }
 
-/// Names the loop's entries in the list of the stash, if it has any.
-fn stash_entries(open: &Loop<'_>) -> Option<String> {
-    let points = open.state.here.save_points.iter();
-    let names: Vec<String> = points
-        .map(|point| format!("ralph:{}:{}", open.change(), point.story))
-        .collect();
-    (!names.is_empty()).then(|| names.join(", "))
+/// Names the loop's entries in the list of the stash, if it has any, and the commands that drop them.
+async fn kept_entries(open: &Loop<'_>) -> Result<Option<String>, Error> {
+    let points = &open.state.here.save_points;
+    let list = open.git().stash_list().await?;
+    let mut names = Vec::new();
+    let mut drops = Vec::new();
+    for (at, entry) in list.iter().enumerate() {
+        if let Some(point) = points.iter().find(|point| point.entry == entry.oid) {
+            names.push(format!("ralph:{}:{}", open.change(), point.story));
+            drops.push(format!("git stash drop {at}"));
+        }
+    }
+    if names.is_empty() {
+        return Ok(None);
+    }
+    // The numbers of those below one change when it is dropped.
+    drops.reverse();
+    let (names, drops) = (names.join(", "), drops.join(" && "));
+    let them = if points.len() > 1 { "them" } else { "it" };
+    Ok(Some(format!(
+        "the stash keeps {names}, as before attempts that were not complete (git stash list); to drop {them}: {drops}"
+    )))
 }
 
 /// Checks whether `finish --cleanup` is possible now; changes nothing.

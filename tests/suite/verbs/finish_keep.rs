@@ -88,8 +88,8 @@ fn keep_names_the_stash_entries_that_stay() {
     let failing = sandbox.failing("no");
     sandbox.step("next", &failing).exits(3);
     let told = sandbox.ralph(&["finish", "--keep"]).exits(0).stderr;
-    let line = "the stash keeps ralph:add-login:2, as before attempts that were not complete; \
-                to drop it: git stash drop\n";
+    let line = "the stash keeps ralph:add-login:2, as before attempts that were not complete (git stash list); \
+                to drop it: git stash drop 0\n";
     assert!(told.contains(line), "{told}");
     let list = sandbox.git(&["stash", "list"]);
     assert!(list.ends_with("ralph:add-login:2"), "{list}");
