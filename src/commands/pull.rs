@@ -7,7 +7,7 @@ use crate::error::{Error, refuse};
 use crate::events::What;
 use crate::exit::Exit;
 use crate::names::{Change, typed};
-use crate::remote::handover::{fetch, note};
+use crate::remote::handover::{fetch, named, note};
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, There, progress, require_same};
 use crate::state::Phase;
@@ -69,7 +69,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let context = console.context().await?;
     let settings = context.configuration.settings.clone();
-    let server = Server::new(&context.repo, &settings, args.remote.as_deref())?;
+    let server = named(&context.repo, &settings, args.remote.as_deref()).await?;
     let change = match args.change.as_deref() {
         Some(name) => Change::new(name)?,
         None => only_one(&context, &server, args.remote.is_some()).await?,

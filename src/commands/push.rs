@@ -7,9 +7,9 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::names::typed;
 use crate::paths::first_few;
-use crate::remote::handover::{Pushed, push};
+use crate::remote::handover::{Pushed, named, push};
 use crate::remote::refusal::RemoteRefusal;
-use crate::remote::{Server, taken_along};
+use crate::remote::taken_along;
 use crate::state::Ending;
 use serde_json::json;
 
@@ -36,7 +36,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         }
         opened => opened?,
     };
-    let server = Server::new(open.repo(), &open.settings(), args.remote.as_deref())?;
+    let server = named(open.repo(), &open.settings(), args.remote.as_deref()).await?;
     if open.state.here.closed == Some(Ending::Aside) {
         return Err(RemoteRefusal::SetAside {
             change: open.change().to_string(),

@@ -14,8 +14,10 @@ use super::require_branch;
 use super::server::{Answer, Server, There};
 use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
+use crate::git::Repo;
 use crate::names::{Change, Oid};
-use crate::state::{Phase, Store};
+use crate::settings::Settings;
+use crate::state::{Phase, State, Store};
 
 /// The result of `push`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +50,10 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
         if !base.follows(&repo.git, &found.oid).await {
             let is_before = is_before(server, found, &open.state).await?;
             if !is_before {
-                server.next_portable(found, &base).await?;
+                let portable = server.next_portable(found, &base).await?;
+                if !portable.state.is_same_loop(&open.state) {
+                    return Err(different(server, &change, &portable.state, &open.state).into());
+                }
                 return Err(server.behind(&change).into());
             }
             if !began_later(server, &open.state, found).await? {
@@ -96,6 +101,33 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
         (false, true) => Pushed::Already,
         _ => Pushed::Done { branch: put.is_ok() },
     })
+}
+
+/// Returns the error about another loop of this name on the remote.
+fn different(server: &Server, change: &Change, there: &State, here: &State) -> RemoteRefusal {
+    let complete = |state: &State| state.progress().completed.len();
+    RemoteRefusal::Different {
+        change: change.to_string(),
+        remote: server.name().to_owned(),
+        there: complete(there),
+        here: complete(here),
+    }
+}
+
+/// Returns the remote that an option or a setting names; an error names the only remote that there is.
+///
+/// # Errors
+/// If none is named.
+pub async fn named(repo: &Repo, settings: &Settings, typed: Option<&str>) -> Result<Server, RemoteRefusal> {
+    match Server::new(repo, settings, typed) {
+        Err(RemoteRefusal::NoRemote(_)) => {
+            let names = repo.git.cmd("remote", [""; 0]).text().await.unwrap_or_default();
+            let mut names = names.lines();
+            let only = names.next().filter(|_| names.next().is_none());
+            Err(RemoteRefusal::NoRemote(only.map(ToOwned::to_owned)))
+        }
+        named => named,
+    }
 }
 
 /// The states that a push puts on the remote, one on top of the other.

@@ -11,10 +11,13 @@ refusals! {
 /// The reason why a loop was not carried to a remote or back.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteRefusal {
-    /// Neither an option nor a setting names a remote.
+    /// Neither an option nor a setting names a remote; the repository may have only one.
     #[error("no remote is named")]
-    NoRemote
-        => "add --remote <name>, or: git config ralph.remote <name>; the names: git remote";
+    NoRemote(Option<String>)
+        => |(only)| hint(match only {
+            Some(only) => format!("add --remote {only}, or: git config ralph.remote {only}", only = typed(only)),
+            None => "add --remote <name>, or: git config ralph.remote <name>; the names: git remote".to_owned(),
+        });
     /// There is nothing to push.
     #[error("there is no loop{} here to push", .0.as_ref().map_or_else(String::new, |change| format!(" '{change}'")))]
     NotHere(Option<String>)
@@ -134,6 +137,22 @@ pub enum RemoteRefusal {
     #[error("{remote} has newer work on '{change}'")]
     Behind { change: String, remote: String }
         => Person, "git ralph pull {change} --remote {remote}", change, remote;
+    /// The remote has another loop of this name.
+    #[error("{remote} has a different loop '{change}', with {}; the one here has {}", stories(*.there), stories(*.here))]
+    Different {
+        change: String,
+        remote: String,
+        /// The number of complete stories there.
+        there: usize,
+        /// The number of complete stories here.
+        here: usize,
+    }
+        => |change, remote| hint(format!(
+            "to have that one here instead: git ralph abort {change} && git ralph pull {change} --remote {remote}; the work of the one here stays in refs/ralph/{change}/finished",
+            change = typed(change),
+            remote = typed(remote)
+        ))
+        .exit(Exit::Person);
     /// The remote was put back, as by a backup, or has another state.
     #[error("{remote} went back: it has state {there} of '{change}', which does not follow the last one seen here, state {here}")]
     WentBack {
@@ -231,6 +250,11 @@ pub enum RemoteRefusal {
     TakeUnconfirmed(String)
         => "add --force";
 }
+}
+
+/// Returns how many stories are complete: `1 complete story`.
+fn stories(number: usize) -> String {
+    counted(number, "complete story", "complete stories")
 }
 
 impl RemoteRefusal {

@@ -87,7 +87,7 @@ impl Server {
     /// Returns the remote that an option or a setting names.
     pub fn new(repo: &Repo, settings: &Settings, typed: Option<&str>) -> Result<Self, RemoteRefusal> {
         let name = typed.or(settings.remote.as_deref());
-        let name = name.ok_or(RemoteRefusal::NoRemote)?;
+        let name = name.ok_or(RemoteRefusal::NoRemote(None))?;
         let lease = to_std(settings.lease);
         // A holder may have to ask a few times before its patience ends.
         let limit = (lease / 6).max(Duration::from_secs(5));

@@ -47,6 +47,7 @@ fn is_about_one(error: &Error) -> bool {
                 | RemoteRefusal::Mistaken { .. }
                 | RemoteRefusal::Another(_)
                 | RemoteRefusal::Behind { .. }
+                | RemoteRefusal::Different { .. }
                 | RemoteRefusal::WentBack { .. }
                 | RemoteRefusal::OwnWorkTree { .. }
                 | RemoteRefusal::NoBranch { .. }

@@ -297,7 +297,8 @@ fn remote() -> Vec<RemoteRefusal> {
     let change = || change();
     let remote = || "origin".to_owned();
     vec![
-        RemoteRefusal::NoRemote,
+        RemoteRefusal::NoRemote(None),
+        RemoteRefusal::NoRemote(Some("origin".to_owned())),
         RemoteRefusal::NotHere(Some("add-login".to_owned())),
         RemoteRefusal::Unreadable {
             remote: remote(),
@@ -374,6 +375,12 @@ fn remote() -> Vec<RemoteRefusal> {
         RemoteRefusal::Behind {
             change: change(),
             remote: "origin".to_owned(),
+        },
+        RemoteRefusal::Different {
+            change: change(),
+            remote: "origin".to_owned(),
+            there: 1,
+            here: 0,
         },
         RemoteRefusal::Another(change()),
         RemoteRefusal::NoLoops {

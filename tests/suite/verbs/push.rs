@@ -14,7 +14,8 @@ fn push_sends_only_the_loop_to_a_named_remote() {
     let before = remote.git(&["for-each-ref"]);
     clone.ralph(&["start", CHANGE]).exits(0);
     clone.ralph(&["next", CHANGE, "--", &agent]).exits(0);
-    clone.ralph(&["push", CHANGE]).exits(1).says("no remote is named");
+    let refused = clone.ralph(&["push", CHANGE]).exits(1);
+    refused.says("no remote is named\nhint: add --remote origin, or: git config ralph.remote origin\n");
     assert_eq!(remote.git(&["for-each-ref"]), before);
     fs::write(clone.dir.join("mine"), "mine\n").unwrap();
     clone.git(&["stash", "push", "-q", "-u"]);
@@ -87,7 +88,16 @@ fn push_does_not_overwrite_the_work_of_another_clone() {
         .ralph(&["pull", CHANGE])
         .exits(7)
         .says("a different loop 'add-login' is active in this repository");
-    third.ralph(&["push", CHANGE]).exits(7);
+    let refused = third.ralph(&["push", CHANGE]).exits(7);
+    let refused = refused.says("origin has a different loop 'add-login', with 1 complete story; the one here has 0 complete stories\n");
+    let hint = refused
+        .stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("hint: to have that one here instead: "));
+    let command = hint.and_then(|hint| hint.split("; ").next()).unwrap();
+    let typed = format!("alias.typed=!{command}");
+    third.cmd(&["-c", &typed, "typed"]).run().exits(0);
+    assert_eq!(third.git(&["show", "HEAD:f"]), "other\n");
 }
 
 #[test]
