@@ -129,6 +129,46 @@ pub fn first_few<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<String
     names
 }
 
+/// The directories that tools make for themselves, wherever they run.
+const OF_TOOLS: &[&[u8]] = &[
+    b"__pycache__",
+    b".pytest_cache",
+    b".mypy_cache",
+    b".ruff_cache",
+    b".hypothesis",
+    b".tox",
+    b".nox",
+    b".gradle",
+    b".nyc_output",
+    b"node_modules",
+];
+
+/// Returns the lines of `.gitignore` with which git ignores these files, a few of them: that of a tool's own directory, or of the file.
+pub fn ignoring<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> String {
+    let mut rules: Vec<Vec<u8>> = Vec::new();
+    for path in paths {
+        let mut parts = path.rsplit(|byte| *byte == b'/').skip(1);
+        let of_tool = parts.find(|part| OF_TOOLS.contains(part));
+        let rule = of_tool.map_or_else(|| rule_of(path), |dir| [dir, b"/"].concat());
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    first_few(&rules).join(", ")
+}
+
+/// Returns the rule for one file.
+fn rule_of(path: &[u8]) -> Vec<u8> {
+    let mut rule = vec![b'/'];
+    for byte in path {
+        if b"*?[\\ ".contains(byte) {
+            rule.push(b'\\');
+        }
+        rule.push(*byte);
+    }
+    rule
+}
+
 /// Returns bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
 pub fn percent_encode(bytes: &[u8]) -> String {
     bytes
@@ -221,6 +261,16 @@ mod tests {
         let paths = |number: u8| (0..number).map(|n| vec![b'a' + n]).collect::<Vec<_>>();
         assert_eq!(first_few(&paths(5)).join(" "), "a b c d e");
         assert_eq!(first_few(&paths(7)).join(" "), "a b c d e 2 more");
+    }
+
+    #[test]
+    fn rules_name_the_directory_of_a_tool_or_the_file() {
+        let rules = |paths: &[&str]| {
+            let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
+            ignoring(&paths)
+        };
+        let made = ["a/__pycache__/b.pyc", "__pycache__/c.pyc", "out/*.log"];
+        assert_eq!(rules(&made), "__pycache__/, /out/\\*.log");
     }
 
     #[test]

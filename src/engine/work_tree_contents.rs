@@ -9,7 +9,7 @@ use crate::events::Notices;
 use crate::fs::{Below, Durability, entries_of, may_exist, path_below, read_if_there};
 use crate::git::worktree::{Count, Whose};
 use crate::git::{PathChange, Repo, StagedEntry, index, split_z};
-use crate::paths::{first_few, path_of};
+use crate::paths::{first_few, ignoring, path_of};
 
 /// File in the work tree's git directory: the command that has prepared it, and the paths that were untracked then, each with a NUL.
 const PREPARED: &str = "ralph/prepared";
@@ -60,10 +60,11 @@ pub(super) async fn settle(own: OwnTree<'_>, made: &Repo) -> Result<Vec<StagedEn
         "the preparation of the work tree changed files that are committed; they are put back",
         &few(&changed),
     );
+    let rules = ignoring(new.iter().map(|change| &change.path));
     own.tell_between(
         "the preparation of the work tree made new files, which stay out of the checkpoints",
         &few(&new),
-        "; to ignore them, add them to .gitignore",
+        &format!("; to ignore them, add to .gitignore: {rules}"),
     );
     Ok(new.into_iter().filter_map(|change| change.is).collect())
 }

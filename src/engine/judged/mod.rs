@@ -15,7 +15,7 @@ use crate::fs::those_where;
 use crate::git::worktree::Reading;
 use crate::git::{StagedEntry, added_in};
 use crate::names::{Oid, typed};
-use crate::paths::first_few;
+use crate::paths::{first_few, ignoring};
 use crate::protect::Savepoint;
 use crate::refs::{KeptRef, Update};
 use crate::state::HeldTests;
@@ -121,10 +121,11 @@ async fn remember(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
         .map(|entry| &entry.path)
         .filter(|path| !known.contains_key(*path))
         .collect();
+    let rules = ignoring(unknown.iter().copied());
     open.tell_between(
         "the gates made new files, which stay out of the checkpoint",
         &first_few(unknown),
-        "; to ignore them, add them to .gitignore",
+        &format!("; to ignore them, add to .gitignore: {rules}"),
     );
     leave_out_of_work(open, made).await
 }

@@ -162,7 +162,9 @@ fn new_files_of_gates_stay_out_of_checkpoints() {
         sandbox.agent("mkdir -p cache; echo $(cat new* 2>/dev/null | wc -l) >cache/a; echo built >out; true");
     sandbox.configure("ralph.verify", &gate);
     let output = sandbox.start();
-    output.says("the gates made new files, which stay out of the checkpoint: cache/a, out");
+    output.says(
+        "the gates made new files, which stay out of the checkpoint: cache/a, out; to ignore them, add to .gitignore: /cache/a, /out\n",
+    );
     let refs = sandbox.git(&[
         "for-each-ref",
         "refs/ralph/add-login/attempts",

@@ -126,7 +126,7 @@ fn start_names_what_a_new_work_tree_lacks_and_what_its_preparation_adds() {
     let output = sandbox.ralph(&["start", CHANGE, "--worktree"]).exits(0);
     let output = output.says("submodules are empty in the loop's work tree: lib");
     output
-        .says("made new files, which stay out of the checkpoints: node_modules; to ignore them, add them to");
+        .says("made new files, which stay out of the checkpoints: node_modules; to ignore them, add to .gitignore: /node_modules");
 }
 
 #[test]
