@@ -1,6 +1,6 @@
 //! The two or three commands that come next: `status` and the end of a step show the same ones.
 
-use super::status::Status;
+use super::status::{Status, Traces};
 use crate::names::{NO_CHANGE, typed, typed_path};
 use crate::state::Phase;
 
@@ -270,13 +270,10 @@ impl Status {
         let is_over = current.reason.is_some() || is_failed;
         let attempt = current.attempt.filter(|_| is_over)?;
         let attempt = typed(format!("{}@{attempt}", self.names.of(&current.id)));
-        if self.left_nothing && self.printed_nothing {
-            return None;
-        }
-        let (verb, purpose) = if self.left_nothing {
-            ("log", "to see what the agent printed")
-        } else {
-            ("diff", "to see what was tried")
+        let (verb, purpose) = match self.traces {
+            Traces::Work => ("diff", "to see what was tried"),
+            Traces::Output => ("log", "to see what the agent printed"),
+            Traces::None => return None,
         };
         let line = format!("{verb} {} {attempt}", typed(&self.change));
         Some(shows(&line, purpose))

@@ -71,12 +71,9 @@ pub struct Status {
     /// True if the stash has entries of the loop.
     #[serde(skip)]
     pub has_stash_entries: bool,
-    /// True if the latest attempt at the current story left nothing to see.
+    /// The traces of the latest attempt at the current story.
     #[serde(skip)]
-    pub left_nothing: bool,
-    /// True if also its log is empty.
-    #[serde(skip)]
-    pub printed_nothing: bool,
+    pub traces: Traces,
     /// The ids of the stories that the loop skips.
     pub skipped: Vec<String>,
     /// The ids of the stories that the user asked to be skipped while a process held the loop, which has not skipped them yet.
@@ -233,8 +230,12 @@ impl Status {
     pub fn add_attempts(&mut self, common_dir: &Path, state: &State, tally: &Tally) {
         self.list_put_back.clone_from(&tally.list_put_back);
         let latest = self.current.as_ref().and_then(|story| tally.latest(&story.id));
-        self.left_nothing = latest.is_some_and(|attempt| attempt.files == Some(0));
-        self.printed_nothing = latest.is_some_and(|attempt| printed_nothing(common_dir, state, attempt));
+        let unchanged = latest.filter(|attempt| attempt.files == Some(0));
+        self.traces = match unchanged {
+            None => Traces::Work,
+            Some(attempt) if printed_nothing(common_dir, state, attempt) => Traces::None,
+            Some(_) => Traces::Output,
+        };
         self.add_bases(state, tally);
     }
 
@@ -399,8 +400,7 @@ impl Status {
             by_list: state.common.list.by_list_alone(state.progress()),
             list_put_back: Vec::new(),
             has_stash_entries: !state.here.save_points.is_empty(),
-            left_nothing: false,
-            printed_nothing: false,
+            traces: Traces::Work,
             by_promise_alone: None,
             without_promise: None,
             by_word: None,
@@ -448,6 +448,17 @@ impl Status {
             away: if state.is_live() { noted::away(state) } else { None },
         }
     }
+}
+
+/// What there is to see of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traces {
+    /// Changed files, as far as it is known.
+    Work,
+    /// Only its log.
+    Output,
+    /// Neither: its log is empty.
+    None,
 }
 
 /// Returns whether the log of an attempt is empty.

@@ -14,7 +14,7 @@ use crate::inspect::at_work::Waiting;
 use crate::inspect::beside::Stage;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::session::SessionStatus;
-use crate::inspect::status::{CurrentStory, Status};
+use crate::inspect::status::{CurrentStory, Status, Traces};
 use crate::names::{counted, heading, typed};
 use crate::state::Phase;
 
@@ -33,7 +33,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         (Some(current), phase) => {
             story(&mut text, current, phase, status.max_retries, columns);
             let has_failed = matches!(phase, Phase::Failed | Phase::Exhausted);
-            if has_failed && status.left_nothing && status.printed_nothing {
+            if has_failed && status.traces == Traces::None {
                 let _ = writeln!(text, "    {}", summary::NOTHING_LEFT);
             }
             text.push_str(&running(status));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::amounts::{far_of, time, time_and_cost};
 use super::style::{bold, green, red};
 use crate::inspect::next_steps::NextStep;
-use crate::inspect::status::Status;
+use crate::inspect::status::{Status, Traces};
 use crate::inspect::summary::{Failed, Summary};
 use crate::names::{counted, heading, typed};
 use crate::state::Phase;
@@ -75,7 +75,7 @@ pub fn of(summary: &Summary, stopped: Option<&str>) -> String {
             if let Some(first) = story.reason.as_deref().and_then(|reason| reason.lines().next()) {
                 let _ = writeln!(text, "  {first}");
             }
-            if status.left_nothing && status.printed_nothing {
+            if status.traces == Traces::None {
                 let _ = writeln!(text, "  {NOTHING_LEFT}");
             }
         }

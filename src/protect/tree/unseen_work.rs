@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::fs::{FileError, entries_of, path_below};
+use crate::git::index_file::Index;
 use crate::git::worktree::Reading;
 use crate::paths::parents;
 use crate::protect::records::Records;
@@ -47,7 +48,7 @@ impl Site<'_> {
         };
         let index = self.repo.read_index_or_none(&self.repo.index())?;
         let mut known: BTreeSet<&[u8]> = BTreeSet::new();
-        let tracked = index.index().into_iter().flat_map(|index| index.entries());
+        let tracked = index.index().into_iter().flat_map(Index::entries);
         let paths = tracked.map(|entry| entry.path);
         for path in paths.chain(changes.iter().map(|(_, path)| path.as_slice())) {
             known.insert(path);

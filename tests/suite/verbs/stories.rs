@@ -431,7 +431,7 @@ fn list_that_is_not_utf_8_is_named_with_the_place() {
             hint,
             format!("iconv -f UTF-16 -t UTF-8 {TASKS} >{TASKS}.utf-8 && mv {TASKS}.utf-8 {TASKS}")
         );
-        sandbox.cmd("sh").args(&["-c", hint]).run().exits(0);
+        sandbox.cmd("sh").args(["-c", hint]).run().exits(0);
         assert!(sandbox.ralph(&["stories"]).exits(0).stdout.contains("one"));
     }
 }
