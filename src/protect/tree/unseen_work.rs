@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::fs::{FileError, entries_of, path_below};
+use crate::fs::{entries_of, path_below};
 use crate::git::index_file::Index;
 use crate::git::worktree::Reading;
 use crate::paths::parents;
@@ -60,9 +60,9 @@ impl Site<'_> {
         let is_unknown = |path: &[u8]| !known.contains(path) && !before.touches(path);
         let mut unseen = Vec::new();
         for dir in dirs {
-            for (path, is_dir) in list(&self.repo.top, dir)? {
+            for (path, is_dir) in list(&self.repo.top, dir) {
                 if is_dir && is_unknown(&path) {
-                    unseen.extend(files_in(&self.repo.top, path, &endings)?);
+                    unseen.extend(files_in(&self.repo.top, path, &endings));
                 } else if !is_dir && is_unknown(&path) && has_ending(&path, &endings) {
                     unseen.push(path);
                 }
@@ -76,16 +76,16 @@ impl Site<'_> {
 }
 
 /// Returns the files with one of these endings in a new directory, unless it may be the product of a tool.
-fn files_in(top: &Path, dir: Vec<u8>, endings: &BTreeSet<&[u8]>) -> Result<Vec<Vec<u8>>, FileError> {
+fn files_in(top: &Path, dir: Vec<u8>, endings: &BTreeSet<&[u8]>) -> Vec<Vec<u8>> {
     let (mut found, mut seen, mut open) = (Vec::new(), 0, vec![dir]);
     while let Some(dir) = open.pop() {
         if is_made(&dir) {
             continue;
         }
-        for (path, is_dir) in list(top, &dir)? {
+        for (path, is_dir) in list(top, &dir) {
             seen += 1;
             if seen > MOST {
-                return Ok(Vec::new());
+                return Vec::new();
             }
             if is_dir {
                 open.push(path);
@@ -94,13 +94,14 @@ fn files_in(top: &Path, dir: Vec<u8>, endings: &BTreeSet<&[u8]>) -> Result<Vec<V
             }
         }
     }
-    Ok(found)
+    found
 }
 
-/// Lists a directory: the paths from the top, and whether each is a directory. Links are passed over.
-fn list(top: &Path, dir: &[u8]) -> Result<Vec<(Vec<u8>, bool)>, FileError> {
+/// Lists a directory: the paths from the top, and whether each is a directory. Links, and a directory that cannot be read, are
+/// passed over.
+fn list(top: &Path, dir: &[u8]) -> Vec<(Vec<u8>, bool)> {
     let mut paths = Vec::new();
-    for entry in entries_of(&path_below(top, dir))? {
+    for entry in entries_of(&path_below(top, dir)).unwrap_or_default() {
         let name = entry.file_name();
         let path = match dir {
             b"" => name.as_encoded_bytes().to_vec(),
@@ -111,7 +112,7 @@ fn list(top: &Path, dir: &[u8]) -> Result<Vec<(Vec<u8>, bool)>, FileError> {
             paths.push((path, kind.is_dir()));
         }
     }
-    Ok(paths)
+    paths
 }
 
 fn name(path: &[u8]) -> &[u8] {
