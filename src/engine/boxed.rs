@@ -31,12 +31,12 @@ pub(crate) enum Inside<'a> {
 pub(crate) struct Confinement {
     /// The box; `None` if there is none.
     pub walls: Option<Arc<Walls>>,
-    /// The reason why there is none although it is wanted.
+    /// The reason why the process has no box although the settings want one.
     pub trouble: Option<Trouble>,
 }
 
 impl Confinement {
-    /// Returns the box in words, for the checkpoint and the events; `None` if none is wanted.
+    /// Returns a description of the box for the checkpoint and the events; `None` if the settings want none.
     pub fn words(&self) -> Option<String> {
         match (&self.walls, &self.trouble) {
             (Some(_), _) => Some("bubblewrap".to_owned()),
@@ -58,7 +58,7 @@ pub(crate) async fn of_loop(
     if settings.boxing.mode == BoxMode::Off {
         return Ok(Confinement::default());
     }
-    // What does not exist cannot be shown as something that can be written.
+    // The box can make only existing files writable.
     learnings::make_file(open)?;
     let written = vec![learnings::file(open)];
     let made = confine(&open.context, settings, inside, written).await?;
@@ -115,7 +115,7 @@ pub(crate) async fn confine(
     }
 }
 
-/// Returns the program of an agent that is named by its path.
+/// Returns the path of an agent's program, if its command names the program by a path.
 fn program_of(agent: &Agent, context: &Context<'_>) -> Option<PathBuf> {
     let AgentCommand::Args(words) = &agent.command else {
         return None;

@@ -1,4 +1,4 @@
-//! The message of a story's checkpoint: what tells it from other commits when the loop's state is lost.
+//! The message of a story's checkpoint: it identifies the checkpoint when the loop's state is lost.
 
 use crate::names::one_line;
 use crate::stories::Story;
@@ -9,7 +9,7 @@ pub(crate) const CHECKPOINT: &str = "checkpoint: ";
 /// The trailer that names the story and the attempt of a checkpoint, as `<story>@<number>`.
 pub(crate) const ATTEMPT_TRAILER: &str = "Ralph-Attempt";
 
-/// Returns the subject of the checkpoint of a story, which has nothing but its id.
+/// Returns the subject of the checkpoint of a story: the prefix and the story's id.
 pub(crate) fn subject(story: &Story) -> String {
     format!("{CHECKPOINT}{}", one_line(&story.id))
 }

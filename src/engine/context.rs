@@ -23,8 +23,8 @@ use crate::signal::Stop;
 use crate::state::{self, State, Store, is_side, loops_among};
 use crate::stories;
 
-/// The form of `git hook run` in this git: it exists since 2.36, and since 2.54, where configuration can name hooks
-/// too, it needs an option for a name unknown to git.
+/// The form of `git hook run` in this git. Git has the command since 2.36; since 2.54, where configuration can name
+/// hooks too, it needs an option for hook names unknown to git.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HookRun {
     /// The command does not exist.
@@ -70,7 +70,7 @@ impl<'o> Context<'o> {
         if let Some(device) = endless_file(dir) {
             return Err(OpenRefusal::Device(device).into());
         }
-        // Git finds the same configuration from here as from the top; the first git is started before anything else.
+        // Git finds the same configuration from `dir` as from the top; this git starts before anything else.
         let here = Git::at(dir);
         let in_files = discover_in_files(dir);
         let asked = async {
@@ -133,14 +133,14 @@ impl<'o> Context<'o> {
         Ok((context, listed))
     }
 
-    /// Reads the configuration again, after it was put back.
+    /// Reads the configuration again, after it was restored.
     pub(crate) async fn read_configuration_again(&mut self) -> Result<(), Error> {
         self.configuration = Configuration::read(&self.repo.git).await?;
         describe(&self.configuration, &mut self.repo);
         Ok(())
     }
 
-    /// Goes to another work tree of the repository, and reads its configuration, which may differ.
+    /// Opens another work tree of the repository, and reads its configuration, which may differ.
     pub async fn at(self, top: &Path) -> Result<Self, Error> {
         let here = Git::at_top(top);
         let (mut found, mut configuration) = tokio::join!(discover(top), Configuration::read(&here));
@@ -160,13 +160,13 @@ impl<'o> Context<'o> {
         })
     }
 
-    /// Shows a message about a change that has no open loop.
+    /// Reports a message about a change that has no open loop.
     pub fn tell(&self, change: &Change, message: String) {
         tell(self.observer, change.as_str(), message);
     }
 
-    /// Returns the change of the live loop that leaves HEAD of this work tree in its place, else the change whose branch
-    /// HEAD is on, even if it has no loop.
+    /// Returns the change of the live loop that leaves HEAD of this work tree in its place, else the change whose
+    /// branch HEAD is on, even if that change has no loop.
     pub fn change_of_branch(&self) -> Option<Change> {
         if let Some(change) = self.change_in_place() {
             return Some(change);
@@ -185,13 +185,13 @@ impl<'o> Context<'o> {
         })
     }
 
-    /// Reads the state of a loop, which must be there.
+    /// Reads the state of a loop, which must exist.
     pub fn state_of(&self, change: &Change) -> Result<State, Error> {
         let state = Store::new(&self.repo.common_dir, change).load()?;
         state.ok_or_else(|| self.unknown_loop(change.as_str(), &[]))
     }
 
-    /// Returns the error about a loop without a state, if its branch or its refs are there, as far as files tell.
+    /// Returns the error about a loop without a state, if its files show that its branch or its refs exist.
     fn lost_loop(&self, change: &Change) -> Option<OpenRefusal> {
         let layout = self.repo.layout();
         let is_there = |name: &str| layout.loose(name).is_some();
@@ -206,7 +206,7 @@ impl<'o> Context<'o> {
         })
     }
 
-    /// Returns the error about the first loop of which all is there but its state.
+    /// Returns the error about the first loop that lacks only its state.
     pub fn first_lost_loop(&self) -> Option<OpenRefusal> {
         let files = entries_of(&self.repo.common_dir.join("ralph")).unwrap_or_default();
         let names = files.into_iter().map(|entry| entry.file_name());
@@ -219,7 +219,7 @@ impl<'o> Context<'o> {
         changes.iter().find_map(|change| self.lost_loop(change))
     }
 
-    /// Returns the error about a loop that is not among the known ones.
+    /// Returns the error about an unknown loop; `known` are the loops that exist.
     pub fn unknown_loop(&self, name: &str, known: &[Change]) -> Error {
         let change = Change::new(name).ok();
         if let Some(lost) = change.and_then(|change| self.lost_loop(&change)) {
@@ -247,11 +247,11 @@ impl<'o> Context<'o> {
             };
         }
         if let Some(change) = self.change_of_branch().filter(|change| all.contains(change)) {
-            // In the work tree of a side, the loop for which it works is meant.
+            // In the work tree of a side, a command means the loop for which the side works.
             let is_loop = known.contains(&change);
             return Ok(if is_loop { change } else { change.worked_on() });
         }
-        // A loop whose file cannot be read still counts; naming it shows the reason.
+        // A loop whose state file cannot be read counts as live; a command that names the loop shows the reason.
         let is_live = |change: &Change| match Store::new(&self.repo.common_dir, change).load() {
             Ok(state) => state.is_some_and(|state| state.is_live()),
             Err(_) => true,
@@ -278,7 +278,7 @@ impl<'o> Context<'o> {
     }
 }
 
-/// Tells a repository what was configured for it.
+/// Passes the configured values that a repository needs to it.
 pub(super) fn describe(configuration: &Configuration, repo: &mut Repo) {
     configuration.describe(repo);
     let signers = configuration.identities.signers();
@@ -290,7 +290,7 @@ pub(super) fn describe(configuration: &Configuration, repo: &mut Repo) {
     repo.signers = signers.unwrap_or_else(Signers::own);
 }
 
-/// Returns the error for a directory that is in no work tree; `refusal` if git does not know more.
+/// Returns the error for a directory outside every work tree; `refusal` if git gives no better reason.
 async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
     let asked = here
         .cmd("rev-parse", ["--is-bare-repository", "--absolute-git-dir"])
@@ -306,7 +306,7 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
     };
     let git_dir = PathBuf::from(git_dir.trim_end());
     let top = real(here.top());
-    // A setting says that the directory with `.git` in it is no work tree.
+    // A setting says that the directory that contains `.git` is no work tree.
     let is_beside = git_dir.ends_with(".git") && git_dir.parent().is_some_and(|above| top.starts_with(above));
     match is_bare {
         _ if is_beside && !top.starts_with(&git_dir) => OpenRefusal::NoWorkTreeHere(git_dir),
@@ -315,7 +315,7 @@ async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
     }
 }
 
-/// Returns the error for a directory whose `.git` leads to a place where no repository is.
+/// Returns the error for a directory whose `.git` names a missing repository.
 pub fn refuse_lost_repository(dir: &Path) -> Option<OpenRefusal> {
     let lost = leads_nowhere(dir).map(|(file, place)| OpenRefusal::LeadsNowhere { file, place });
     lost.or_else(|| {
@@ -335,7 +335,7 @@ pub fn refuse_inside_attempt() -> Result<(), Error> {
     }
 }
 
-/// Refuses a command that changes something for an attempt beside others, whose loop is not over: that takes it in as it is.
+/// Refuses to change the loop of a side that is not over: the loop for which the side works takes it in unchanged.
 pub fn refuse_side(context: &Context<'_>, side: &Change) -> Result<(), Error> {
     let common_dir = &context.repo.common_dir;
     let of = side.side_of().filter(|_| is_side(common_dir, side));
@@ -348,8 +348,8 @@ pub fn refuse_side(context: &Context<'_>, side: &Change) -> Result<(), Error> {
     }
 }
 
-/// Refuses to speak as the user to what an attempt runs, also if it has taken the variable out of its environment: it descends
-/// from a process that holds a loop.
+/// Refuses a command that an attempt runs in the user's name, even if the attempt unset the variable: the process
+/// descends from one that holds a loop.
 pub fn refuse_word_of_attempt(context: &Context<'_>) -> Result<(), Error> {
     refuse_inside_attempt()?;
     let lineage = Table::read().map(|table| table.lineage()).unwrap_or_default();
@@ -363,7 +363,7 @@ pub fn refuse_word_of_attempt(context: &Context<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses `git --git-dir=<another> ralph`, which must not quietly work on the repository of the current directory.
+/// Refuses `git --git-dir=<another> ralph`, which would silently use the repository of the current directory.
 fn refuse_other_git_dir(repo: &Repo, dir: &Path) -> Result<(), Error> {
     let Some(named) = env::var_os("GIT_DIR").filter(|named| !named.is_empty()) else {
         return Ok(());

@@ -13,8 +13,8 @@ use crate::paths::real;
 use crate::protect::{Site, recorded_config};
 use crate::state::{self, Phase, State, Store};
 
-/// Restores git's directories, and HEAD and the branch of the only live loop in the work tree around `dir`, if they are damaged. `words` is git's
-/// message.
+/// Restores git's directories, and HEAD and the branch of the only live loop in the work tree around `dir`, if they are
+/// damaged. `words` is git's message.
 ///
 /// # Errors
 /// If there is nothing to restore: [`OpenRefusal::Damaged`] if there is a repository around `dir`, else
@@ -38,14 +38,14 @@ pub(super) async fn repair(dir: &Path, words: &str, observer: &dyn Observer) -> 
             return Ok(());
         }
     }
-    // There is a repository around `dir`, whatever git says about it.
+    // The repository around `dir` exists, although git cannot read it.
     refuse(OpenRefusal::Damaged {
         git_dir: layout.git_dir,
         words: words.trim().to_owned(),
     })
 }
 
-/// Writes HEAD, its branch and the loop's tip again if git cannot read them; returns whether it could not.
+/// Rewrites HEAD, its branch and the loop's tip if git cannot read them; returns true if that failed.
 pub(super) async fn repair_position(site: Site<'_>, state: &State) -> Result<bool, Error> {
     let (head, tip) = (state.loop_head(), state.tip_ref());
     let tip = (tip.as_str(), state.checkpoint());
@@ -54,8 +54,8 @@ pub(super) async fn repair_position(site: Site<'_>, state: &State) -> Result<boo
     Ok(site.repair_position(&head, tip, in_attempt, &trash).await?)
 }
 
-/// Takes settings back with which git does not find the work tree around `dir`, if they came while a git-ralph that was killed
-/// had a copy of the configuration: an attempt, a gate or a reviewer set them. Returns whether there were any.
+/// Removes settings that keep git from finding the work tree around `dir`, if an attempt, a gate or a reviewer made
+/// them while a git-ralph that was killed had a copy of the configuration. Returns whether there were any.
 pub(super) async fn repair_places(dir: &Path, observer: &dyn Observer) -> Result<bool, Error> {
     let Some((_, layout)) = git_directories(dir) else {
         return Ok(false);
@@ -73,7 +73,7 @@ pub(super) async fn repair_places(dir: &Path, observer: &dyn Observer) -> Result
         if changed.is_empty() {
             continue;
         }
-        // A process that lives puts them back itself.
+        // A live process restores its settings itself.
         let Ok(_lock) = store.lock() else { continue };
         git.put_places_back(&config, &changed).await?;
         let keys: Vec<&str> = changed.iter().map(|(key, _)| key.as_str()).collect();

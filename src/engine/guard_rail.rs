@@ -1,4 +1,4 @@
-//! Sets up the guard around the agent's git for an attempt, takes it away, and records its findings as events.
+//! Installs the guard around the agent's git for an attempt, removes it, and records its findings as events.
 
 use super::{Loop, shared_stash};
 use crate::error::Error;
@@ -8,12 +8,12 @@ use crate::names::Oid;
 use crate::protect::StashList;
 use crate::refs::OwnMove;
 
-/// Maximum number of ref moves that become events of an attempt; of further ones, only the number is reported.
+/// Maximum number of ref moves that an attempt records as events; further moves are only counted.
 const MAX_EVENTS: usize = 500;
 
-/// Creates the guard's hooks, if they are wanted; returns the settings that make the agent's git use them. If they
-/// cannot be created, this is reported, and the attempt runs without a guard.
-/// `before` is the stash that it protects, if that is not the present one.
+/// Creates the guard's hooks, if `is_wanted`; returns the settings that make the agent's git use them. If the hooks
+/// cannot be created, a warning is reported and the attempt runs without a guard. `before` is the stash that the guard
+/// protects; `None` means the present one.
 pub(super) async fn set_up(open: &Loop<'_>, is_wanted: bool, before: Option<&StashList>) -> GitSettings {
     if !is_wanted {
         guard::remove_files(open.site().slot);
@@ -55,20 +55,20 @@ async fn make(open: &Loop<'_>, before: Option<&StashList>) -> Result<GitSettings
     Ok(guard::set_up(&repo.git, rail).await?)
 }
 
-/// Takes the guard away after an attempt, once none of its processes is alive: records the ref moves that it saw, and keeps
-/// the stash entries that it refused. Returns the moves that were made.
+/// Removes the guard after an attempt, once none of its processes is alive: records the ref moves that the guard saw,
+/// and keeps the stash entries that it refused. Returns the moves that were made.
 pub(crate) async fn end_attempt(open: &Loop<'_>, story: &str, attempt: u32) -> Result<Vec<OwnMove>, Error> {
     let moves = remove(open, Some((story, attempt)), "the agent");
     shared_stash::keep_refused(open, moves.refused_stash, story, attempt).await?;
     Ok(moves.made)
 }
 
-/// Takes the guard away after other commands that ran in it.
+/// Removes the guard after other commands that ran in it.
 pub(crate) fn take_away(open: &Loop<'_>, who: &str) {
     remove(open, None, who);
 }
 
-/// Takes the guard away, and tells of the ref moves that it saw. `about` is the story and the attempt.
+/// Removes the guard, and reports the ref moves that it saw. `about` is the story and the attempt.
 fn remove(open: &Loop<'_>, about: Option<(&str, u32)>, who: &str) -> GuardedMoves {
     let seen = guard::take_away(open.site().slot);
     let moves = GuardedMoves::of(&seen.moves);
@@ -114,14 +114,14 @@ fn remove(open: &Loop<'_>, about: Option<(&str, u32)>, who: &str) -> GuardedMove
 /// Moves of refs by an attempt, as the guard saw them.
 #[derive(Default)]
 struct GuardedMoves {
-    /// The moves that were made.
+    /// The moves that the guard let through.
     made: Vec<OwnMove>,
-    /// The stash entries that it refused.
+    /// The stash entries that the guard refused.
     refused_stash: Vec<Oid>,
 }
 
 impl GuardedMoves {
-    /// Returns what these moves are, as the guard recorded them.
+    /// Sorts the moves that the guard recorded.
     fn of(moves: &[SeenMove]) -> Self {
         let target = |moved: &SeenMove| Oid::parse(moved.new.as_deref()?);
         let (refused, made): (Vec<_>, Vec<_>) = moves.iter().partition(|moved| moved.refused);

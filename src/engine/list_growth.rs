@@ -1,4 +1,4 @@
-//! Notes what happens to the list besides attempts at its stories, and stops a list that attempts make longer and longer.
+//! Notes changes to the list besides attempts at its stories, and stops a list that attempts make longer and longer.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(crate) fn note_between(state: &mut State, open_stories: &mut Option<Vec<Stri
     state.common.list.note_by_list(before);
 }
 
-/// Returns whether the list of a loop that is over has an open story here that it had not completed.
+/// Returns whether the list of a finished loop in this work tree has an open story that the loop had not completed.
 pub(crate) fn has_new_story(state: &State, top: &Path) -> bool {
     let completed: HashSet<&str> = state
         .progress()
@@ -29,8 +29,8 @@ pub(crate) fn has_new_story(state: &State, top: &Path) -> bool {
     listing.is_ok_and(|listing| listing.open().any(|story| !completed.contains(story.id.as_str())))
 }
 
-/// Notes what an accepted attempt at `story` has done to the other stories of the list; returns the ids of those that are
-/// gone, and of those that are done.
+/// Notes the changes by an accepted attempt at `story` to the other stories of the list; returns the ids of the removed
+/// stories and of the completed ones.
 pub(crate) fn note_attempt(
     notes: &mut ListNotes,
     story: &Story,
@@ -56,8 +56,8 @@ pub(crate) fn note_attempt(
     [gone, done]
 }
 
-/// Refuses an attempt at a story that an attempt has added, if there are too many of them. A user who types the command again
-/// has looked; the caller saves that.
+/// Refuses an attempt at a story that an attempt has added, if attempts have added too many. The refusal resets the
+/// count, so repeating the command confirms it; the caller saves the state.
 pub(crate) fn refuse(state: &mut State, listing: &Listing, story: &Story) -> Result<(), StoryRefusal> {
     let notes = &mut state.common.list;
     if notes.length == 0 {

@@ -6,8 +6,8 @@ use crate::git::Repo;
 use crate::names::Oid;
 use crate::refs::KeptRef;
 
-/// Splits the commits that are to be kept into those that are still there and those that are gone, which it names. One git
-/// process at most.
+/// Splits the commits to keep into existing commits and missing ones, and reports the missing ones. One git process at
+/// most.
 pub(super) async fn split_lost(
     repo: &Repo,
     notices: &impl Notices,

@@ -36,7 +36,7 @@ pub(super) async fn mark_done(
     Ok(())
 }
 
-/// Reports the changes to other stories, which are by the list alone.
+/// Reports the changes to other stories, which were changed only in the list.
 fn report_other_marks(open: &Loop<'_>, [gone, done]: [Vec<String>; 2]) {
     let what = "warning: stories that had no attempt are";
     open.tell_names(&format!("{what} no longer in the list"), &gone);
@@ -142,7 +142,7 @@ fn require_ticked(story: &Story, listing: &Listing, path: &str) -> Result<(), St
     ))
 }
 
-/// Finds the stories of `before` that were complete and are open now, although no task was added to them.
+/// Finds the stories that were complete in `before` and are open now, although no task was added to them.
 fn unticked<'a>(before: &'a Listing, now: &Listing, current: &Story) -> Vec<&'a Story> {
     let texts = |story: &Story| {
         story

@@ -1,5 +1,5 @@
-//! Reads what the user says to the next attempts (`git ralph tell`). From then on it is in the state, where no attempt changes
-//! it; what is read after an attempt has begun may be the word of the attempt itself.
+//! Reads the user's messages to the next attempts (`git ralph tell`) into the state, where no attempt can change them.
+//! A message read after an attempt has begun may be written by the attempt itself.
 
 use super::{Loop, numbers};
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::events::What;
 use crate::names::counted;
 use crate::stories::Story;
 
-/// Takes the messages into the state, and into the events; `during` is the story and the number of the attempt that ran when
+/// Moves the messages into the state and the events; `during` is the story and the number of the attempt that ran when
 /// they were written.
 pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(), Error> {
     let messages = open.store.messages()?;
@@ -17,7 +17,7 @@ pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(
     let files: Vec<String> = messages.iter().map(|(file, _)| file.clone()).collect();
     let during = during.map(|(story, number)| format!("{story}@{number}"));
     let taken = open.state.take_messages(messages, during.as_deref()).to_vec();
-    // After a crash a message is read again rather than lost.
+    // After a crash a message is read twice rather than lost.
     for message in taken {
         open.emit(What::Message {
             text: message.text,
@@ -30,7 +30,7 @@ pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(
     let (kept, left): (Vec<_>, Vec<_>) = files.iter().partition(is_kept);
     open.store.forget_messages(kept.into_iter())?;
     if during.is_some() && !left.is_empty() {
-        // Later it would not be known any more that the attempt can have written them.
+        // A later reader could not know that the attempt may have written them.
         let place = open.store.put_messages_away(&left)?;
         open.tell(format!(
             "{} were written during {}, more than a prompt has; those not read are in {}",
@@ -42,7 +42,7 @@ pub(crate) fn take(open: &mut Loop<'_>, during: Option<(&str, u32)>) -> Result<(
     Ok(())
 }
 
-/// Takes the messages while no process of git-ralph runs an attempt; a session may work on one.
+/// Reads the messages while git-ralph runs no attempt; an agent's session may work on one.
 pub fn take_between(open: &mut Loop<'_>) -> Result<(), Error> {
     let session = open.state.session_at_work();
     let given = session.and_then(|session| session.given.clone());
@@ -50,7 +50,7 @@ pub fn take_between(open: &mut Loop<'_>) -> Result<(), Error> {
     take(open, during)
 }
 
-/// Tells if no attempt has been shown some messages, as the state is closed.
+/// Reports messages that no attempt was shown, when the loop is closed.
 pub(crate) fn tell_unshown(open: &Loop<'_>) {
     let unshown = open.state.unshown();
     if unshown > 0 {
@@ -60,7 +60,7 @@ pub(crate) fn tell_unshown(open: &Loop<'_>) {
     }
 }
 
-/// Records that the prompt about `story` was shown, for the session that receives it.
+/// Records that the session that receives the prompt about `story` was shown the messages.
 pub fn note_prompted(open: &mut Loop<'_>, story: &Story) -> Result<(), Error> {
     open.state.show_messages(&story.id);
     open.state.here.prompted = Some(numbers::given_now(open, &story.id)?);

@@ -2,19 +2,19 @@
 //!
 //! - [`Context`] is a repository with its configuration and observer; [`Loop`] is an open loop: state, lock, events,
 //!   and the known facts of the repository (`position`).
-//! - `progress` decides (pure), and `order` which stories may begin side by side. `stories` finds the next story, `marks` marks it as done, `unmarked_stories` insists on
-//!   the mark.
-//! - `steps` has a file for each step, which makes a plan; `transition` writes it as the state's intent, then
+//! - `progress` decides (pure), and `order` which stories may begin side by side. `stories` finds the next story,
+//!   `marks` marks it as done, `unmarked_stories` requires the mark.
+//! - `steps` has a file for each step, which makes a plan; `transition` writes the plan as the state's intent, then
 //!   makes the step. `recover` opens a loop and completes a step that a crash interrupted, with the same function.
-//! - `messages` reads what the user says to the next attempts.
-//! - `attempt` runs an agent, its gates and its reviewer, and reads the loop alone; `steps/attempt` leads from the choice of
-//!   a story to its checkpoint, or back.
-//! - `question` asks the user, and lets other commands have the loop meanwhile.
+//! - `messages` reads the user's messages to the next attempts.
+//! - `attempt` runs an agent, its gates and its reviewer, and only reads the loop; `steps/attempt` leads from the
+//!   choice of a story to its checkpoint, or back.
+//! - `question` asks the user, and frees the loop for other commands meanwhile.
 //! - `lifecycle_hooks` runs the user's hooks around these steps. `guard_rail` and `watch` protect the repository from
-//!   every process that is not git-ralph's own; `shared_stash` does so for the stash, which everybody shares. `staged_content` keeps what only the user's
-//!   index has. `stash` and `users_head` serve a loop that leaves HEAD in its place; `run_command` runs the user's commands. `numbers` numbers the attempts.
+//!   every process that is not git-ralph's own; `shared_stash` protects the stash. `staged_content` keeps content that
+//!   only the user's index has. `stash` and `users_head` serve a loop that leaves HEAD in its place.
 //!
-//! Nothing here knows the command line or prints: everything is reported to an [`Observer`](crate::events::Observer).
+//! The engine neither parses the command line nor prints: it reports to an [`Observer`](crate::events::Observer).
 
 pub(crate) mod attempt;
 mod boxed;

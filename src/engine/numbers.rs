@@ -1,6 +1,6 @@
 //! Numbers attempts. No number is used twice, so that a kept attempt can always be found by its number.
 //!
-//! The logs of attempts determine the numbers. A ref without a log here, from an earlier loop or another clone,
+//! The logs of attempts determine the numbers. A ref without a local log, from an earlier loop or another clone,
 //! reserves its number with an empty log.
 
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::git::{Git, GitError};
 use crate::names::{Change, Oid, ref_component};
 use crate::state::{Given, State, Store};
 
-/// Reserves the numbers of those refs that keep attempts.
+/// Reserves the numbers of the refs that keep attempts.
 pub(crate) fn take_numbers<'n>(
     store: &Store,
     change: &Change,
@@ -41,12 +41,12 @@ pub(crate) fn take_numbers<'n>(
     Ok(())
 }
 
-/// Returns the number of the next attempt at a story: one more than the highest that has a log, including those of an
-/// earlier loop of the same change.
+/// Returns the number of the next attempt at a story: the highest number that has a log, plus one. Logs of an earlier
+/// loop of the same change count.
 pub(crate) fn next_number(open: &Loop<'_>, story: &str) -> Result<u32, FileError> {
     let recorded = open.state.current_at(story).map_or(0, |current| current.attempt);
     let mut numbers = open.numbers.borrow_mut();
-    // While the loop is held, each number is one more than the last: the logs of very many attempts take long to list.
+    // Listing the logs of very many attempts is slow; while this process holds the loop, it only has to count on.
     let last = match numbers.get(story) {
         Some(known) => {
             let is_taken = |number: &u32| may_exist(&log_of(open, story, *number));
@@ -92,7 +92,7 @@ pub(crate) fn make_log(
     ))
 }
 
-/// Returns the ref that keeps what an attempt left, and the log with what it printed, as far as they are there.
+/// Returns the ref that keeps the work of an attempt, and the log with its output, if they exist.
 pub(crate) fn left_by(open: &Loop<'_>, story: &str, attempt: u32) -> (Option<String>, Option<PathBuf>) {
     let change = open.change().worked_on();
     let kept = change.attempt_ref(story, attempt);
@@ -102,7 +102,7 @@ pub(crate) fn left_by(open: &Loop<'_>, story: &str, attempt: u32) -> (Option<Str
     (is_kept.then_some(kept), is_logged.then_some(log))
 }
 
-/// Returns a story as it is given now.
+/// Returns the record of a story that is given to a session now.
 pub(crate) fn given_now(open: &Loop<'_>, story: &str) -> Result<Given, FileError> {
     Ok(Given {
         story: story.to_owned(),
@@ -136,8 +136,8 @@ pub(crate) async fn kept_attempt(
         .max())
 }
 
-/// Finds the range of commits that shows the work of an attempt, by `as_left` as it was left: by the events, which may be
-/// another clone's, or lost; else from the last commit that it shares with the loop to the commit that keeps it.
+/// Finds the range of commits that shows the work of an attempt; with `as_left`, before a merge. The events name it; if
+/// they do not, it begins at the merge base of the checkpoint and the commit that keeps the attempt.
 pub async fn range_of(
     git: &Git,
     store: &Store,

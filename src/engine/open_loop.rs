@@ -34,24 +34,24 @@ use crate::settings::Settings;
 use crate::slot::Slot;
 use crate::state::{Effect, Lock, Progress, State, StateError, Stood, Store};
 
-/// A loop that this process may change. It holds the lock, but while it asks the user (`question`).
+/// A loop that this process may change. It holds the lock, except while it asks the user (`question`).
 pub struct Loop<'o> {
     /// The repository, its configuration and the observer.
     pub context: Context<'o>,
     /// The loop's state as last saved.
     pub state: State,
     pub(super) store: Store,
-    /// The effect of a step that was cut off and that opening the loop has completed.
+    /// The effect of an interrupted step that opening the loop has completed.
     pub completed: Option<Effect>,
     /// The known facts of the repository.
     pub(super) view: View,
-    /// Events of this step, for hooks that run once nothing is in progress.
+    /// Events of this step for the hooks, which run once nothing is in progress.
     pub(super) due: RefCell<Vec<Event>>,
     /// The ids of the stories that were open when this process last left the list.
     pub(super) open_stories: Option<Vec<String>>,
-    /// The template of reviews, as it was when the command began.
+    /// The template of reviews when the command began.
     pub(super) review_template: RefCell<Option<Template>>,
-    /// True while what a killed git-ralph left is completed: all that is known of it comes from files.
+    /// True while the work of a killed git-ralph is completed: all knowledge of it comes from files.
     pub(super) is_recovering: bool,
     /// True in a command that only shows the loop.
     pub(super) is_looking: bool,
@@ -59,24 +59,24 @@ pub struct Loop<'o> {
     pub(super) puts_off: Option<usize>,
     /// The story that a run lets change tests, once it has begun.
     pub(super) released: Option<String>,
-    /// The files of the work tree that this process's own output goes to: they are no work.
+    /// The files of the work tree that receive this process's own output: they do not count as work.
     pub(super) own_output: Vec<Vec<u8>>,
-    /// The list as it was when sides began to run; `None` if none runs.
+    /// The list when sides began to run; `None` if none runs.
     pub(super) held_list: Option<StoryList>,
     /// True if this command has named to the user the line that an agent never printed.
     pub(super) has_told_missing_line: Cell<bool>,
-    /// What this process has read of the loop's events.
+    /// The events of the loop that this process has read.
     history: RefCell<log::Reader>,
-    /// The same without the first of very many events.
+    /// The latest events, without the first of very many.
     latest: RefCell<Option<Box<log::Reader>>>,
-    /// The number of the latest attempt at each story, as far as the logs were listed since the loop is held.
+    /// The number of the latest attempt at each story, as listed since this process took the lock.
     pub(super) numbers: RefCell<BTreeMap<String, u32>>,
     slot: Slot,
     lock: Option<Lock>,
 }
 
 impl<'o> Loop<'o> {
-    /// Builds an open loop from its parts; nothing is known of the repository yet.
+    /// Builds an open loop from its parts, without knowledge of the repository.
     pub(super) fn new(mut context: Context<'o>, mut state: State, store: Store, lock: Lock) -> Self {
         take_commands(&mut state, &context.configuration);
         let git = &mut context.repo.git;
@@ -107,12 +107,12 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Lets other commands have the loop.
+    /// Releases the lock, so that other commands can take the loop.
     pub(super) fn let_go(&mut self) {
         self.lock = None;
     }
 
-    /// Holds the loop again as another command may have left it: forgets what was known of the repository.
+    /// Takes the loop back, possibly changed by another command: drops all knowledge of the repository.
     pub(super) fn hold_again(&mut self, lock: Lock, mut state: State) {
         take_commands(&mut state, &self.context.configuration);
         self.lock = Some(lock);
@@ -121,7 +121,7 @@ impl<'o> Loop<'o> {
         self.view.drop_all();
     }
 
-    /// Returns whether this process holds the loop: another one may have taken it while a question was asked.
+    /// Returns whether this process holds the loop: another one may have taken it during a question.
     pub fn is_held(&self) -> bool {
         self.lock.is_some()
     }
@@ -151,7 +151,7 @@ impl<'o> Loop<'o> {
         self.slot.loop_dir().join(name)
     }
 
-    /// Returns the history of the loop; reads what has come since it was last asked for.
+    /// Returns the history of the loop, after reading new events.
     pub fn history(&self) -> Result<Ref<'_, log::Reader>, FileError> {
         self.history.borrow_mut().read_on(&self.file("events.jsonl"))?;
         Ok(self.history.borrow())
@@ -162,7 +162,7 @@ impl<'o> Loop<'o> {
         Ok(self.history()?.history.ended().cloned().collect())
     }
 
-    /// Returns the history without the first of very many events, but with their gates.
+    /// Returns the history without the first of very many events, but with the gates of all.
     pub fn latest_history(&self) -> Result<Ref<'_, log::Reader>, FileError> {
         let events = self.file("events.jsonl");
         let mut latest = self.latest.borrow_mut();
@@ -179,12 +179,12 @@ impl<'o> Loop<'o> {
         latest.or_else(|_| self.history())
     }
 
-    /// Returns what these add up to.
+    /// Returns the totals of the loop's events.
     pub fn tally(&self) -> Result<Tally, FileError> {
         Tally::read(&self.file("events.jsonl"))
     }
 
-    /// Remembers what they add up to.
+    /// Caches the totals of the loop's events.
     pub(super) fn remember_tally(&self) {
         if let Err(error) = tally::remember(&self.store.door(), &self.file("events.jsonl")) {
             tracing::warn!("cannot remember what the events add up to: {error}");
@@ -220,12 +220,12 @@ impl<'o> Loop<'o> {
         Ok(self.store.save(&self.state)?)
     }
 
-    /// Saves the state where less is enough.
+    /// Saves the state with less durability.
     pub(super) fn save_for(&self, durability: Durability) -> Result<(), Error> {
         Ok(self.store.save_for(&self.state, durability)?)
     }
 
-    /// Changes the progress; the caller saves.
+    /// Changes the progress; the caller saves the state.
     pub(super) fn advance<T>(
         &mut self,
         change: impl FnOnce(&mut Progress) -> Result<T, Refusal>,
@@ -233,7 +233,7 @@ impl<'o> Loop<'o> {
         advance(&mut self.state, change)
     }
 
-    /// Notes that what has changed between a checkpoint and the last one is stood for; the caller saves.
+    /// Records that the user approved the changes from the commit `from` to the checkpoint; the caller saves the state.
     pub(super) fn stand_for(&mut self, from: Oid) {
         let to = self.state.checkpoint().clone();
         if from != to {
@@ -241,7 +241,7 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Refuses to go on if the loop is closed.
+    /// Refuses to continue if the loop is closed.
     pub fn require_live(&self) -> Result<(), Error> {
         if self.state.is_live() {
             Ok(())
@@ -250,24 +250,24 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Forgets what is known of the repository: others have had time to change it.
+    /// Drops all knowledge of the repository: other processes may have changed it.
     pub fn look_again(&self) {
         self.view.drop_all();
     }
 
-    /// Returns whether `git ralph stop` has asked for an end between two attempts; for a side, also if it has asked the run of its loop.
+    /// Returns whether `git ralph stop` asked for an end between two attempts; a side asks about its loop.
     pub fn is_asked_to_stop(&self) -> bool {
         let of = self.loop_of_side();
         self.store.is_asked_to_stop() || of.is_some_and(|of| of.is_holder_asked_to_stop())
     }
 
-    /// Returns the loop for which this side works; `None` if this is no side.
+    /// Returns the loop for which this side works; `None` if this loop is no side.
     pub(crate) fn loop_of_side(&self) -> Option<Store> {
         let is_side = self.state.here.is_side;
         is_side.then(|| self.store.of_other(&self.change().worked_on()))
     }
 
-    /// Returns when the loop began whose limits hold here: for a side, that for which it works.
+    /// Returns the start of the loop whose limits apply: for a side, the loop for which it works.
     pub(crate) fn began(&self) -> Result<Timestamp, StateError> {
         let of = match self.loop_of_side() {
             Some(of) => of.load()?,
@@ -301,7 +301,7 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Returns the record of the current attempt, or of one that begins.
+    /// Returns the record of the current attempt, or of the next one.
     pub(crate) fn attempt_record(&self) -> AttemptRecord<'_> {
         let state = &self.state;
         let others = self.store.others_held();
@@ -318,24 +318,24 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Prevents git from running filters that were added to the configuration of a submodule since the loop began.
+    /// Disables filters that were added to the configuration of a submodule since the loop began.
     pub(crate) async fn switch_off_foreign_filters(&self) -> Result<(), Error> {
         let settings = self.site().switched_off_filters().await?;
         self.context.repo.git.change_settings(settings);
         Ok(())
     }
 
-    /// Reads the work tree as it is now, compared with the checkpoint. One scan.
+    /// Reads the present work tree, compared with the checkpoint. One scan.
     pub(crate) async fn read_work_tree(&self) -> Result<Reading, Error> {
         Ok(self.checkpoint().read(Count::Nothing).await?)
     }
 
-    /// Reads the work tree as it is now, and counts its differences from the checkpoint. One scan.
+    /// Reads the present work tree, and counts its differences from the checkpoint. One scan.
     pub(crate) async fn read_and_count(&self) -> Result<Reading, Error> {
         Ok(self.checkpoint().read(Count::Lines).await?)
     }
 
-    /// Counts the differences between a work tree and the checkpoint; returns `None` if git cannot tell.
+    /// Counts the differences between a work tree and the checkpoint; `None` if git cannot.
     pub(super) async fn size_of(&self, reading: &Reading) -> Option<DiffSize> {
         if let Some(size) = reading.size() {
             return Some(size);
@@ -346,7 +346,7 @@ impl<'o> Loop<'o> {
             .ok()
     }
 
-    /// Returns the position of HEAD and the branch; asks git only if something may have moved them since the last time.
+    /// Returns the position of HEAD and the branch; runs git only if a process may have moved them since the last call.
     pub(crate) async fn position(&self) -> Result<Position, Error> {
         let repo = &self.context.repo;
         if let Some(head) = self.view.head() {
@@ -372,7 +372,7 @@ impl<'o> Loop<'o> {
         Ok(position)
     }
 
-    /// Ends the work on the loop; returns the repository, with HEAD as it is now.
+    /// Closes the open loop; returns the repository, with its present HEAD.
     pub fn into_context(self) -> impl Future<Output = Result<Context<'o>, Error>> {
         let known = self.view.head();
         let mut context = self.context;
@@ -385,7 +385,7 @@ impl<'o> Loop<'o> {
         }
     }
 
-    /// Returns the user's refs, from memory if nothing can have changed them since they were read.
+    /// Returns the user's refs, from memory if no process can have changed them since they were read.
     pub(crate) async fn user_refs(&self) -> Result<UserRefs, Error> {
         if let Some(known) = self.view.refs() {
             return Ok(known);
@@ -401,7 +401,7 @@ impl<'o> Loop<'o> {
         Ok(UserRefs::read(repo, own, self.state.has_branch()).await?)
     }
 
-    /// Moves refs, and HEAD from its old to its new value, in one transaction; forgets what was known of them.
+    /// Moves refs, and HEAD from its old to its new value, in one transaction; drops the knowledge of them.
     pub(super) async fn move_refs(
         &self,
         updates: &[Update],
@@ -414,7 +414,7 @@ impl<'o> Loop<'o> {
         Ok(repo.update_refs_and_head(updates, from, to, why).await?)
     }
 
-    /// Keeps commits under these names, or free ones that follow them; returns the names.
+    /// Keeps commits under the `wanted` names, or under free names derived from them; returns the names.
     pub(crate) async fn keep_refs(&self, wanted: &[KeptRef], why: &str) -> Result<Vec<KeptRef>, Error> {
         let refs = self.read_user_refs().await?;
         let (updates, found) = free_names(wanted, |name| refs.at(name));
@@ -433,14 +433,14 @@ impl<'o> Loop<'o> {
         Ok(self.context.repo.git.update_refs(updates, why).await?)
     }
 
-    /// Makes a commit of a tree on the checkpoint.
+    /// Commits a tree on top of the checkpoint.
     pub(crate) async fn commit_on_checkpoint(&self, tree: &Oid, message: &str) -> Result<Oid, Error> {
         let below = [self.state.checkpoint()];
         Ok(self.context.repo.commit_tree(tree, &below, message).await?)
     }
 }
 
-/// Appends to the events of the loop in `dir`; a link in the place of `dir`, or above it in git's directory, leads nowhere.
+/// Appends to the events of the loop in `dir`; follows no symlink at `dir`, or above it in git's directory.
 fn append(dir: &Path, line: &str) -> io::Result<()> {
     Below::of_loop(dir).append(&dir.join("events.jsonl"), line.as_bytes())
 }
@@ -459,7 +459,7 @@ pub(super) fn advance<T>(
     change(&mut state.common.progress).map_err(|refusal| refusal_of(state, refusal))
 }
 
-/// Refuses a step in the words of the loop that it was for.
+/// Turns a refusal of the progress into the error about this loop.
 fn refusal_of(state: &State, refusal: Refusal) -> Error {
     let change = state.change.to_string();
     let progress = state.progress();

@@ -1,12 +1,12 @@
-//! Decides which stories may begin beside those that are being worked on: pure.
+//! Decides which stories may begin beside the running ones: pure.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::settings::Order;
 use crate::stories::{Listing, Story};
 
-/// Returns the open stories that may begin now, all of them beside each other and those that are `running`, in the order of the
-/// list. No story waits for one that the list does not have, or that is `fulfilled`.
+/// Returns the open stories that may begin now, all beside each other and beside the `running` ones, in list order. No
+/// story waits for a story that is missing from the list, or `fulfilled`.
 pub(crate) fn may_begin<'a>(
     listing: &'a Listing,
     skipped: &[String],
@@ -19,7 +19,7 @@ pub(crate) fn may_begin<'a>(
     let incomplete = incomplete.filter(|story| !story.done && !fulfilled.contains(&story.id));
     let incomplete: HashSet<&str> = incomplete.map(|story| story.id.as_str()).collect();
     let mut may_begin = Vec::new();
-    // As with one job, a story does not wait for those before it that wait themselves: it could be what they wait for.
+    // As with one job, a story does not wait for a waiting story before it: each could wait for the other.
     let mut has_before = false;
     for story in listing.open().filter(|story| !skipped.contains(&story.id)) {
         let runs = running.contains(&story.id);
@@ -40,13 +40,12 @@ pub(crate) fn may_begin<'a>(
     may_begin
 }
 
-/// Returns whether no story may begin beside another, because nothing says which do not need each other.
+/// Returns whether no story may begin beside another, because the list names no dependencies.
 pub(crate) fn says_nothing(listing: &Listing, order: Option<Order>) -> bool {
     order_of(listing, order) == Order::List
 }
 
-/// Returns why the dependencies of a list cannot be relied on, in words: one that is unknown, or stories that wait for each
-/// other.
+/// Returns why the dependencies of a list are unreliable: one is unknown, or stories wait for each other.
 pub(crate) fn refuse(listing: &Listing) -> Option<String> {
     let incomplete = listing.stories.iter().filter(|story| !story.done);
     let by_id: HashMap<&str, &Story> = listing.stories.iter().map(|story| (&*story.id, story)).collect();
@@ -88,7 +87,7 @@ pub(crate) fn refuse(listing: &Listing) -> Option<String> {
     None
 }
 
-/// Returns the order that holds for a list.
+/// Returns the order that applies to a list.
 fn order_of(listing: &Listing, order: Option<Order>) -> Order {
     let says = || listing.stories.iter().any(|story| story.depends_on.is_some());
     order.unwrap_or_else(|| if says() { Order::Dependencies } else { Order::List })

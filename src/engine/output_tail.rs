@@ -1,13 +1,13 @@
-//! The beginning and the end of a process's output, for reasons and prompts.
+//! The first and the last lines of a process's output, for reasons and prompts.
 
 use std::fs::File;
 
 use crate::events::Stretch;
 
-/// Number of lines at the beginning and at the end of some output that go into a reason.
+/// Number of first and of last lines of an output that go into a reason.
 const LINES: (usize, usize) = (10, 40);
 
-/// Returns the part of a log after its first `from` bytes; `None` if that is unknown.
+/// Returns the range of a log after its first `from` bytes; `None` if that length is unknown.
 pub(crate) fn printed(log: &File, from: Option<u64>) -> Option<Stretch> {
     let (from, to) = (from?, length(log)?);
     Some(Stretch { from, to })
@@ -18,7 +18,7 @@ pub(super) fn length(log: &File) -> Option<u64> {
     log.metadata().ok().map(|about| about.len())
 }
 
-/// The beginning and the end of some output, limited in size.
+/// The first and the last bytes of an output, limited in size.
 #[derive(Default)]
 pub(crate) struct OutputTail {
     first: Vec<u8>,
@@ -48,7 +48,7 @@ impl OutputTail {
         lines[lines.len().saturating_sub(LINES.1)..].join("\n")
     }
 
-    /// Returns the first lines and the last ones, with a line between them that says how many are left out.
+    /// Returns the first lines and the last ones, with a line between them that counts the omitted ones.
     pub(crate) fn both_ends(&self) -> String {
         let (first, last) = (String::from_utf8_lossy(&self.first), self.text());
         let ends_in_line = self.last.last().is_some_and(|byte| *byte != b'\n');

@@ -1,4 +1,4 @@
-//! Finds files in the work tree that git-ralph's own output goes to, such as `nohup.out`, or `ralph.log` behind `| tee ralph.log`.
+//! Finds files in the work tree that receive git-ralph's own output: `nohup.out`, or `ralph.log` of `| tee ralph.log`.
 
 use std::collections::HashSet;
 use std::fs::Metadata;
@@ -12,16 +12,16 @@ use crate::git::worktree::Reading;
 use crate::paths::path_in;
 use crate::state::Store;
 
-/// The most programs of a pipeline that are followed.
+/// Maximum number of programs of a pipeline that are followed.
 const LONGEST_PIPELINE: usize = 8;
 
-/// Returns the paths below `top` of the regular files that standard output and standard error go to, by themselves or through
-/// the programs of a pipeline. Where the system has no `/proc`, there is none.
+/// Returns the paths below `top` of the regular files that receive standard output and standard error, directly or
+/// through a pipeline. Returns none on systems without `/proc`.
 pub(super) fn files_below(top: &Path) -> Vec<Vec<u8>> {
     files_of("self", top)
 }
 
-/// Returns the same of the process that holds a loop.
+/// Returns these files for the process that holds a loop.
 pub(crate) fn files_of_holder(store: &Store, top: &Path) -> Vec<Vec<u8>> {
     let holder = store.holder().filter(|_| store.is_held());
     holder.map_or_else(Vec::new, |pid| files_of(&pid.to_string(), top))
@@ -38,8 +38,8 @@ fn files_of(process: &str, top: &Path) -> Vec<Vec<u8>> {
     below
 }
 
-/// Returns the files that the programs write which read these streams, as far as they are pipes, and the programs that read
-/// theirs.
+/// Follows the streams that are pipes: returns the files written by the programs that read these pipes, and by the
+/// programs further down the pipeline.
 fn files_behind_pipes(streams: &[PathBuf]) -> Vec<PathBuf> {
     let (mut files, mut known) = (Vec::new(), HashSet::new());
     let mut pipes: HashSet<PathBuf> = streams.iter().filter_map(|stream| pipe_of(stream)).collect();
@@ -68,7 +68,7 @@ fn files_behind_pipes(streams: &[PathBuf]) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the name of the pipe that a stream of a process is.
+/// Returns the name of the pipe behind a stream of a process.
 fn pipe_of(stream: &Path) -> Option<PathBuf> {
     let name = link_of(stream).ok()?;
     name.as_os_str()
@@ -77,16 +77,16 @@ fn pipe_of(stream: &Path) -> Option<PathBuf> {
         .then_some(name)
 }
 
-/// Returns the path of the regular file that a stream of a process writes.
+/// Returns the path of the regular file that a process writes through a stream.
 fn written_by(stream: &Path) -> Option<PathBuf> {
-    // The permissions of the link are those of the stream.
+    // The permissions of the link show how the stream is open.
     let writes = seen_itself(stream)?.permissions().mode() & 0o200 != 0;
     let open = target_of(stream).ok()?.filter(|open| writes && open.is_file())?;
     is_still_there(link_of(stream).ok()?, &open)
 }
 
-/// Leaves these files out of the reading of a work tree in which a loop begins, and of the index `work`, unless the user's
-/// index has them.
+/// Removes these files from the reading of a work tree in which a loop begins, and from the index `work`, unless the
+/// user's index has them.
 pub(super) async fn leave_out(repo: &Repo, work: &Path, mut reading: Reading) -> Result<Reading, Error> {
     let mut files = files_below(&repo.top);
     if files.is_empty() {
@@ -100,7 +100,7 @@ pub(super) async fn leave_out(repo: &Repo, work: &Path, mut reading: Reading) ->
     Ok(reading)
 }
 
-/// Returns a path if it leads to the open file.
+/// Returns a path if it still names the open file.
 fn is_still_there(path: PathBuf, open: &Metadata) -> Option<PathBuf> {
     let there = target_of(&path).ok()??;
     ((open.dev(), open.ino()) == (there.dev(), there.ino())).then_some(path)

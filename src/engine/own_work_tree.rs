@@ -1,5 +1,5 @@
-//! Work trees that loops make for themselves: where they are, how they are made and prepared, and how a command that is
-//! typed in another one gets there.
+//! Work trees that loops make for themselves: their places, their creation and preparation, and how a command typed in
+//! another work tree opens them.
 
 use std::path::{Path, PathBuf};
 
@@ -34,15 +34,15 @@ pub(super) struct Prepared {
     pub linked: Linked,
     /// True if it was made just now.
     pub is_new: bool,
-    /// The new files that its preparation made, which are no work of the loop.
+    /// The new files made by its preparation, which are no work of the loop.
     pub set_up: Vec<StagedEntry>,
 }
 
-/// A work tree that was made just now, or is there already.
+/// A work tree that was just made, or existed before.
 pub(super) struct Made {
     /// Its top directory.
     pub top: PathBuf,
-    /// The new files that its preparation made.
+    /// The new files made by its preparation.
     pub set_up: Vec<StagedEntry>,
 }
 
@@ -53,7 +53,7 @@ impl Made {
     }
 }
 
-/// Returns the error for a loop whose work tree is not in its place, if it is in another one.
+/// Returns the error for a loop whose work tree was moved to another place.
 fn moved(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let of_loop = reason(&state.change);
     let to = repo
@@ -67,15 +67,15 @@ fn moved(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     }))
 }
 
-/// Returns whether a work tree is one of this repository's that does not find it: the repository was moved.
+/// Returns whether git lists this work tree but the work tree cannot find its repository: the repository was moved.
 fn is_cut_off(repo: &Repo, top: &Path) -> Result<bool, FileError> {
     Ok(is_regular(&top.join(".git"))?
         && RepoLayout::of_work_tree(top).is_none()
         && repo.layout().linked_work_trees()?.any(|linked| linked == top))
 }
 
-/// Removes the work trees that sides of this change began to make, and in which no loop has begun. Costs no process if there is
-/// none.
+/// Removes the work trees that sides of this change began to make and in which no loop has begun. Starts no process if
+/// there is none.
 pub(super) async fn clear_half_made_sides(context: &Context<'_>, of: &Change) -> Result<(), Error> {
     let settings = &context.configuration.settings;
     for top in context.repo.layout().linked_work_trees()? {
@@ -86,12 +86,12 @@ pub(super) async fn clear_half_made_sides(context: &Context<'_>, of: &Change) ->
             continue;
         }
         let store = Store::new(&context.repo.common_dir, &side);
-        // Another process may be making it; and a loop that has begun in it removes it itself.
+        // Another process may be making it, and a loop that has begun in it removes it itself.
         let Ok(_alone) = store.lock_making() else {
             continue;
         };
         let state = store.load()?;
-        // One that a loop has left is removed when the loop is opened.
+        // A work tree that a loop has left is removed when the loop is opened.
         if state.is_some_and(|state| state.is_live() || state.is_leaving() && !is_half_made) {
             continue;
         }
@@ -108,10 +108,10 @@ pub(super) async fn clear_half_made_sides(context: &Context<'_>, of: &Change) ->
 }
 
 impl OwnTree<'_> {
-    /// Makes a linked work tree for a change, and prepares it with the command `ralph.worktreeSetup`. It is locked. The user's work tree, index and branch stay as they are.
-    ///
+    /// Makes a linked work tree for a change, locks it, and prepares it with the command `ralph.worktreeSetup`. The
+    /// user's work tree, index and branch stay unchanged.
     /// # Errors
-    /// If something else is there, git cannot make it, or the command fails; no work tree is left then.
+    /// If something else occupies the place, git cannot make it, or the command fails; no work tree is left then.
     async fn make(self, begins_at: BeginsAt<'_>) -> Result<Made, Error> {
         let (context, change) = (self.context, self.change);
         let top = self.directory().await?;
@@ -169,13 +169,13 @@ impl OwnTree<'_> {
         Ok(Made { top, set_up })
     }
 
-    /// Removes the work tree of a loop that has not begun, or has lost its files; what git did not write goes to the trash.
+    /// Removes the work tree of a loop that has not begun, or has lost its files; files not written by git are trashed.
     async fn clear_away(self, top: &Path) -> Result<(), Error> {
         let why = "an earlier git-ralph was cut off; the work tree that it began to make is removed";
         self.clear(top, Some(why)).await
     }
 
-    /// Does the same; says why, if that is given.
+    /// Does the same as `clear_away`; reports `why`, if given.
     async fn clear(self, top: &Path, why: Option<&str>) -> Result<(), Error> {
         let (context, change) = (self.context, self.change);
         end_setup(top).await?;
@@ -205,7 +205,7 @@ impl OwnTree<'_> {
     /// Finds or makes the work tree in which a new loop begins, at the present HEAD.
     ///
     /// # Errors
-    /// If something else is there, HEAD has no commit, or it cannot be made; nothing is changed then.
+    /// If something else occupies the place, HEAD has no commit, or git cannot make it; nothing is changed then.
     pub(super) async fn prepare(self) -> Result<Prepared, Error> {
         let (context, change) = (self.context, self.change);
         let Some(head) = context.head.oid.clone() else {
@@ -244,7 +244,7 @@ impl OwnTree<'_> {
             let is_ours = |reason: String| tree.locked.as_ref() == Some(&reason);
             match &tree.branch {
                 _ if is_ours(making(change)) => {}
-                // No loop has begun in it: a loop works on its branch.
+                // No loop has begun in it: a loop works on its own branch.
                 None if is_ours(reason(change)) => {}
                 Some(_) if is_ours(reason(change)) => {
                     return refuse(StartRefusal::WorkTreeOfLostLoop {
@@ -273,7 +273,7 @@ impl OwnTree<'_> {
         })
     }
 
-    /// Says that uncommitted changes do not come along, if there are any.
+    /// Reports that uncommitted changes stay behind, if there are any.
     async fn tell_left_behind(self, at: &str) -> Result<(), Error> {
         let args = ["--porcelain", "-z", "--no-renames"];
         let changed = self.context.repo.git.cmd("status", args).fields().await?.len();
@@ -286,7 +286,7 @@ impl OwnTree<'_> {
         Ok(())
     }
 
-    /// Takes the work tree that an earlier loop of this change has left, if nothing is in it that it would lose.
+    /// Takes over the work tree of an earlier loop of this change, if it has nothing to lose.
     async fn reuse(self, top: &Path, found: Option<&WorkTreeInfo>, head: &Oid) -> Result<(), Error> {
         let change = self.change;
         let state = Store::new(&self.context.repo.common_dir, change).load()?;
@@ -298,7 +298,7 @@ impl OwnTree<'_> {
             if !has_new_story(&own, &self.context.repo.top) {
                 return Ok(());
             }
-            // Its list is that of the finished loop: what has come since is not in it.
+            // Its list belongs to the finished loop and lacks later changes.
             return refuse(StartRefusal::CheckedOutElsewhere {
                 branch: change.branch(),
                 path: top.to_string_lossy().into_owned(),
@@ -329,7 +329,7 @@ impl OwnTree<'_> {
         Ok(())
     }
 
-    /// Refuses a place in which something other than the work tree of this loop is, before the loop is closed for a new one.
+    /// Refuses a place that contains anything but the work tree of this loop, before a new loop replaces it.
     pub(super) async fn refuse_taken(self, state: &State) -> Result<(), Error> {
         let top = self.directory().await?;
         let is_own = state.has_own_work_tree() && state.work_tree() == top;
@@ -339,7 +339,7 @@ impl OwnTree<'_> {
         Err(in_the_way(self.change, &top))
     }
 
-    /// Returns the directory of the work tree, absolute and without links.
+    /// Returns the directory of the work tree, absolute and with symlinks resolved.
     async fn directory(self) -> Result<PathBuf, Error> {
         let Context { repo, below_top, .. } = self.context;
         Ok(match self.place {
@@ -377,8 +377,8 @@ impl OwnTree<'_> {
     }
 }
 
-/// Makes the work tree of a live loop again, if it is gone: at the loop's branch. Returns the new files that its preparation
-/// made.
+/// Makes the missing work tree of a live loop again, at the loop's branch. Returns the new files made by its
+/// preparation.
 pub(super) async fn make_again(
     context: &Context<'_>,
     state: &State,
@@ -417,7 +417,7 @@ pub(super) async fn make_again(
     Ok(made.set_up)
 }
 
-/// Goes to the work tree of a loop that has one of its own, if the loop is live, or has still to remove it.
+/// Opens the loop's own work tree, if it has one and the loop is live or has still to remove it.
 pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result<Context<'o>, Error> {
     let place = state.work_tree();
     let is_there = place == context.repo.top && !is_half_made(&state.change, place);
@@ -430,7 +430,7 @@ pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result
         if is_whole && state.here.is_side {
             drop_settings(place)?;
         }
-        // Git may have been cut off while it removed it.
+        // An earlier git may have been killed while it removed the work tree.
         if is_whole && discover(place).await.is_ok() {
             return context.at(place).await;
         }
@@ -442,10 +442,10 @@ pub(super) async fn go_to_own<'o>(context: Context<'o>, state: &State) -> Result
     }
 }
 
-/// Returns the error for a live loop whose own work tree is gone, or no longer belongs to the repository.
+/// Returns the error for a live loop whose own work tree is missing, or no longer belongs to the repository.
 pub(crate) fn refusal(repo: &Repo, state: &State) -> Result<Option<OpenRefusal>, FileError> {
     let place = state.work_tree();
-    // HEAD may be damaged, which is repaired once the loop is open.
+    // A damaged HEAD is repaired once the loop is open.
     let is_ours = || {
         let found = git_directories(place).filter(|(top, _)| *top == real(place));
         found.is_some_and(|(_, layout)| layout.shares(&repo.common_dir))

@@ -1,5 +1,5 @@
-//! The position of HEAD and the loop's branch, and other facts of the repository that stay known until another process
-//! may have changed it.
+//! The position of HEAD and the loop's branch, and other facts about the repository that are cached until another
+//! process may have changed it.
 
 use std::cell::{Cell, RefCell};
 
@@ -17,13 +17,13 @@ use crate::state::State;
 pub(crate) struct Position {
     /// HEAD.
     pub head: Head,
-    /// The commit on which the next checkpoint follows; `None` when the ref that names it is gone.
+    /// The parent of the next checkpoint; `None` if its ref is gone.
     pub tip: Option<Oid>,
     /// True if the branch on which HEAD must be exists.
     pub has_place: bool,
 }
 
-/// The known facts of the repository; forgotten after any process that is not git-ralph's own.
+/// Cached facts about the repository; dropped after any process that is not git-ralph's own.
 #[derive(Debug, Default)]
 pub(crate) struct View {
     head: RefCell<Option<Head>>,
@@ -32,7 +32,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Returns the view of a repository whose HEAD was just read.
+    /// Returns the cache for a repository whose HEAD was just read.
     pub fn of_head(head: Head) -> Self {
         Self {
             head: RefCell::new(Some(head)),
@@ -50,7 +50,7 @@ impl View {
         self.refs.borrow().clone()
     }
 
-    /// Returns whether the work tree certainly is at the checkpoint.
+    /// Returns whether the work tree is known to be at the checkpoint.
     pub fn is_at_checkpoint(&self) -> bool {
         self.is_at_checkpoint.get()
     }
@@ -65,12 +65,12 @@ impl View {
         self.refs.replace(Some(refs));
     }
 
-    /// Notes whether the work tree certainly is at the checkpoint.
+    /// Notes whether the work tree is known to be at the checkpoint.
     pub fn note_at_checkpoint(&self, is_there: bool) {
         self.is_at_checkpoint.set(is_there);
     }
 
-    /// Drops everything, after another process had access to the repository.
+    /// Drops all facts, after another process had access to the repository.
     pub fn drop_all(&self) {
         self.drop_refs();
         self.note_at_checkpoint(false);
@@ -82,7 +82,7 @@ impl View {
         self.refs.replace(None);
     }
 
-    /// Drops the user's refs, of which git-ralph itself has moved some, but not HEAD.
+    /// Drops the user's refs, some of which git-ralph itself has moved, but keeps HEAD.
     pub fn drop_users_refs(&self) {
         self.refs.replace(None);
     }
@@ -104,7 +104,7 @@ pub(crate) async fn position_at(git: &Git, state: &State, head: Head) -> Result<
     Ok(Position::new(head, state, |name| oid_of(&refs, name)))
 }
 
-/// Returns the error for a loop whose branch, or the one on which HEAD must be, does not exist.
+/// Returns the error for a loop whose branch is missing, or the branch on which HEAD must be.
 pub(crate) fn branch_gone(state: &State) -> Error {
     let branch = state.common.branch.clone();
     match state.loop_head().oid {
@@ -131,7 +131,7 @@ pub(crate) fn checkpoint_gone(state: &State) -> Error {
     .into()
 }
 
-/// Refuses a step while an operation of git's is under way.
+/// Refuses a step while a git operation is in progress.
 pub(crate) async fn refuse_operation(repo: &Repo) -> Result<(), Error> {
     match operations_in_progress(repo).await?.first() {
         Some(operation) => Err(RepositoryRefusal::OperationInProgress {
@@ -143,7 +143,7 @@ pub(crate) async fn refuse_operation(repo: &Repo) -> Result<(), Error> {
     }
 }
 
-/// Refuses to go on if the loop's branch is gone and another branch now conflicts with its name.
+/// Refuses to continue if the loop's branch is gone and another branch now conflicts with its name.
 pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(), Error> {
     let layout = repo.layout();
     let wanted = state.tip_ref();
@@ -159,14 +159,14 @@ pub(crate) fn refuse_branch_in_the_way(repo: &Repo, state: &State) -> Result<(),
     })
 }
 
-/// Refuses a command while HEAD is not where the loop needs it.
+/// Refuses a command while HEAD is not on the branch that the loop needs.
 pub async fn require_place(git: &Git, state: &State, head: &Head) -> Result<(), Error> {
     let position = position_at(git, state, head.clone()).await?;
     position.require_on_branch(state)
 }
 
 impl Position {
-    /// Returns the position of the loop in a repository that has these refs.
+    /// Returns the position of the loop in a repository with these refs.
     pub fn new(head: Head, state: &State, oid_of: impl Fn(&str) -> Option<Oid>) -> Self {
         let place = state.loop_head().branch;
         Self {
@@ -176,13 +176,13 @@ impl Position {
         }
     }
 
-    /// Returns whether HEAD is where the loop needs it.
+    /// Returns whether HEAD is on the branch that the loop needs.
     pub fn is_on_branch(&self, state: &State) -> bool {
         state.is_place(&self.head)
     }
 
     /// Refuses a step that needs HEAD on the loop's branch: the user may have switched away on purpose; only an agent's
-    /// HEAD is put back without asking.
+    /// move of HEAD is undone without asking.
     pub fn require_on_branch(&self, state: &State) -> Result<(), Error> {
         if self.is_on_branch(state) {
             Ok(())
@@ -210,9 +210,9 @@ impl Position {
         tip.ok_or_else(|| self.refuse_moved_head(state))
     }
 
-    /// Finds the parent commit for a checkpoint. A HEAD on another branch on top of the checkpoint is put back later and
-    /// reported; if HEAD no longer contains the checkpoint, finished stories are missing from the work tree. The inner
-    /// error is the reason why there is no parent, for the next prompt.
+    /// Finds the parent commit for a checkpoint. A HEAD on another branch on top of the checkpoint is reported, and
+    /// moved back later; if HEAD no longer contains the checkpoint, the work tree lacks completed stories. The inner
+    /// error is the reason for the next prompt.
     pub async fn parent_for_checkpoint(
         &self,
         site: Site<'_>,
@@ -265,7 +265,7 @@ impl Position {
             return on_top(tip, notice);
         }
         match on {
-            // Only HEAD names those commits: they go below the checkpoint.
+            // Only HEAD names these commits: they become ancestors of the checkpoint.
             Some(name) => {
                 let notice = format!(
                     "HEAD was on {name} and is put back to {branch}; the commits on {name} stay there"
@@ -288,6 +288,6 @@ impl Position {
 pub(crate) struct Parent {
     /// The commit.
     pub oid: Oid,
-    /// A message for the user about it.
+    /// A message for the user about this parent.
     pub notice: Option<String>,
 }

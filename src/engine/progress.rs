@@ -53,7 +53,7 @@ pub enum Refusal {
     NotRunning,
 }
 
-/// A refused change leaves the progress as it was.
+/// A refused change leaves the progress unchanged.
 impl Progress {
     /// Returns the progress of a new loop.
     pub fn new(max_retries: u32, completed: Vec<Completed>) -> Self {
@@ -72,8 +72,8 @@ impl Progress {
         }
     }
 
-    /// Sets the incomplete stories, in order, without skipped ones. A failed story that is no longer among them is
-    /// forgotten.
+    /// Sets the incomplete stories, in order, without skipped ones. Forgets a failed story that is no longer among
+    /// them.
     pub fn listed(&mut self, incomplete: &[String]) -> Result<(), Refusal> {
         self.require_rest()?;
         let current_is_open = self
@@ -105,7 +105,7 @@ impl Progress {
         }
     }
 
-    /// Begins the attempt with this number at a story.
+    /// Begins the attempt `attempt` at a story.
     pub fn begin(&mut self, step: Step, id: &str, title: &str, attempt: u32) -> Result<(), Refusal> {
         self.may_begin(step)?;
         let is_spent = |story: &Current| story.id == id && story.failures > self.max_retries;
@@ -132,7 +132,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Turns to another story, which is worked on beside the present one: how often each has failed is kept.
+    /// Turns to another story, which is worked on beside the present one; keeps the failures of each.
     pub fn turn_to(&mut self, id: &str) -> Result<(), Refusal> {
         self.require_rest()?;
         if self.story.as_ref().is_some_and(|story| story.id == id) {
@@ -148,7 +148,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Leaves a story that has not failed, so that the first of the list comes next.
+    /// Leaves a story that has not failed; the first story of the list is next.
     pub fn leave_unfailed(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
         if self.phase == Phase::Ready {
@@ -158,14 +158,14 @@ impl Progress {
         Ok(())
     }
 
-    /// Returns how a story has failed so far, if it has.
+    /// Returns the failures of a story, if it has any.
     pub fn failed(&self, id: &str) -> Option<&Current> {
         let mut stories = self.story.iter().chain(&self.beside);
         stories.find(|story| story.id == id)
     }
 
-    /// Ends the attempt in progress; `reason` is for the next prompt, if the failure has one, and `shown` for people, if
-    /// they are told more.
+    /// Ends the attempt in progress; `reason` is for the next prompt, if the failure has one, and `shown` is the longer
+    /// reason for the user, if there is one.
     pub fn end(
         &mut self,
         verdict: Verdict,
@@ -190,7 +190,7 @@ impl Progress {
         }
         (story.verdict, story.needs_leave) = (Some(verdict), false);
         if verdict.counts() {
-            // A failure that the user declares after the last retry must not count beyond the limit.
+            // A failure that the user declares after the last retry must not exceed the limit.
             story.failures = story
                 .failures
                 .saturating_add(1)
@@ -208,7 +208,7 @@ impl Progress {
         })
     }
 
-    /// Goes back to before these stories, the last `count` that were completed.
+    /// Goes back to the checkpoint before these stories, the last `count` that were completed.
     pub fn redo(&mut self, stories: Vec<Redone>, count: usize) -> Result<(), Refusal> {
         self.require_rest()?;
         self.completed
@@ -216,7 +216,7 @@ impl Progress {
         self.redone
             .retain(|one| stories.iter().all(|new| new.story != one.story));
         self.redone.extend(stories);
-        // A story that has failed since failed on top of what is undone.
+        // A current story has failed on top of the undone work.
         self.story = None;
         self.beside.clear();
         self.phase = Phase::Ready;
@@ -238,8 +238,8 @@ impl Progress {
         Ok(())
     }
 
-    /// Returns whether the story without retries left can be tried again after the others: it was not yet, or another one can be
-    /// tried first.
+    /// Returns whether the story without retries left can be put off: it was not put off before, or another story that
+    /// was put off can be tried first.
     pub fn may_put_off(&self) -> bool {
         let id = self.story.as_ref().map(|story| &story.id);
         let was_put_off = self.put_off.iter().any(|other| Some(&other.story.id) == id);
@@ -262,15 +262,15 @@ impl Progress {
         Ok(id)
     }
 
-    /// Takes up the next story that was put off: with all its retries if another one was completed since, else with those that a
-    /// raised limit gives it; returns its id.
+    /// Resumes the next story that was put off: with all its retries if another story was completed since, else with
+    /// the retries that a raised limit gives it; returns its id.
     pub fn take_up(&mut self) -> Option<String> {
         let kept = self.next_put_off()?.clone();
         let id = kept.story.id.clone();
         let is_fresh = self.is_due(&kept);
         self.return_to(kept).ok()?;
         if is_fresh && let Some(story) = &mut self.story {
-            // The reason stays for its next prompt.
+            // Its next prompt still gets the reason.
             (story.failures, story.retries, story.is_spent) = (0, 0, false);
             self.phase = Phase::Ready;
         }
@@ -286,7 +286,7 @@ impl Progress {
         Some(id)
     }
 
-    /// Makes a story that was put off the current one again, as it failed; it is not put off again unless there is another.
+    /// Makes a story that was put off the current one again, as failed; it is put off again only for another story.
     fn return_to(&mut self, kept: PutOff) -> Result<(), Refusal> {
         self.unskip(&kept.story.id)?;
         self.story = Some(kept.story.clone());
@@ -339,7 +339,7 @@ impl Progress {
         Ok(())
     }
 
-    /// Notes that the story that has failed is not retried: another attempt would end in the same way.
+    /// Notes that the failed story is not retried: another attempt would end in the same way.
     pub fn spend(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
         self.story.as_mut().ok_or(Refusal::NothingFailed)?.is_spent = true;
@@ -347,14 +347,14 @@ impl Progress {
         Ok(())
     }
 
-    /// Notes that the gates passed only with what the latest attempt made of tests.
+    /// Notes that the gates passed only with the latest attempt's changes to tests.
     pub fn need_leave(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
         self.story.as_mut().ok_or(Refusal::NothingFailed)?.needs_leave = true;
         Ok(())
     }
 
-    /// Gives a story without retries left one more: what it failed for is allowed now.
+    /// Gives a story without retries left one more: the user now allows the change for which it failed.
     pub fn give_one_more(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
         if let Some(story) = self.story.as_mut().filter(|story| story.failures > 0) {

@@ -1,5 +1,5 @@
-//! Asks the user. The loop is free until the answer: any other command can take its next step, which answers the
-//! question too.
+//! Asks the user. The loop is unlocked until the answer: any other command can take its next step, which also answers
+//! the question.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,36 +14,36 @@ use crate::events::What;
 use crate::held::UnderWay;
 use crate::state::{AwaitingChoice, Ending, State, StateError, Store};
 
-/// Time between two looks at the state while a question is asked.
+/// Interval at which the state is read while a question is asked.
 const POLL: Duration = Duration::from_millis(100);
-/// The looks after which the user reads that another process has the loop.
+/// Number of reads after which the user is informed that another process has the loop.
 const SHORT: u32 = 10;
 
-/// The end of a question that was not answered here.
+/// Says that a question was answered by another process.
 #[derive(Clone, Debug, Default)]
 pub struct Over(Arc<AtomicBool>);
 
 impl Over {
-    /// Returns whether the question is to be asked no longer.
+    /// Returns whether the question is no longer to be asked.
     pub fn is_over(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// The way in which a question has ended.
+/// The way in which a question ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answered<T> {
-    /// The person has answered, and the loop is as it was.
+    /// The user answered, and the loop is unchanged.
     Here(T),
-    /// `git ralph stop` has asked this process to end; the loop is as it was.
+    /// `git ralph stop` asked this process to end; the loop is unchanged.
     ToStop,
-    /// Another command has gone on with the loop, which is open as that has left it.
+    /// Another command has continued the loop, which is open in its present state.
     Elsewhere,
-    /// Another process has the loop, which is not open here any more.
+    /// Another process has the loop, which is no longer open in this process.
     Lost,
 }
 
-/// Asks the user, and lets other commands have the loop meanwhile. `asking` ends early if another one has taken it.
+/// Asks the user, and unlocks the loop meanwhile. `asking` ends early if another process has taken it.
 pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
     open: &mut Loop<'_>,
     asked: AwaitingChoice,
@@ -81,13 +81,13 @@ pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
     go_on(open, &before, by).await
 }
 
-/// Waits until a question is answered by another command, or this process is asked to end.
+/// Waits until another command answers the question, or `git ralph stop` asks this process to end.
 async fn ended(store: &Store, asked: &AwaitingChoice) {
     loop {
         sleep(POLL).await;
         let is_asked = match store.load() {
             Ok(state) => state.is_some_and(|state| state.here.awaiting_choice.as_ref() == Some(asked)),
-            // It is looked at again after the question.
+            // The state is read again after the question.
             Err(_) => false,
         };
         if !is_asked || store.is_asked_to_stop() {
@@ -97,7 +97,7 @@ async fn ended(store: &Store, asked: &AwaitingChoice) {
 }
 
 /// Takes the lock again, and reads the state; waits while another process works on the loop. Returns false if a signal
-/// ends that wait, or the loop is another one now.
+/// ends the wait, or the loop was replaced by another one.
 async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
     let mut stop = open.context.stop.renewed();
     let mut looks = 0;
@@ -109,10 +109,10 @@ async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
         }
         let holder = match open.store.lock() {
             Ok(lock) => {
-                // It may have changed until now.
+                // Another process may have changed it until the lock was taken.
                 if let Some(state) = open.store.load()?.filter(|state| state.is_same_loop(&open.state)) {
                     open.hold_again(lock, state);
-                    // Its own work tree may be gone with a closed loop.
+                    // The own work tree of a closed loop may be gone.
                     if open.state.is_live() {
                         open.context.head = open.repo().head().await?;
                     }
@@ -136,7 +136,7 @@ async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
     }
 }
 
-/// Continues the loop as the process `by` has left it.
+/// Continues the loop after the process `by` has changed it.
 async fn go_on<T>(open: &mut Loop<'_>, before: &State, by: Option<i32>) -> Result<Answered<T>, Error> {
     let by = by.map_or_else(String::new, |by| format!(" (process {by})"));
     if open.state.asked().is_some() {
@@ -153,7 +153,7 @@ async fn go_on<T>(open: &mut Loop<'_>, before: &State, by: Option<i32>) -> Resul
     Ok(Answered::Elsewhere)
 }
 
-/// Says what another command has done with the loop.
+/// Describes the changes that another command made to the loop.
 fn difference(before: &State, after: &State) -> String {
     let (was, is) = (before.progress(), after.progress());
     if !after.is_live() {
@@ -180,7 +180,7 @@ fn difference(before: &State, after: &State) -> String {
     }
 }
 
-/// Shows words that are no event of the loop: this process does not hold it.
+/// Shows a message that is no event of the loop: this process does not hold the lock.
 fn show(open: &Loop<'_>, message: String) {
     open.context.tell(open.change(), message);
 }

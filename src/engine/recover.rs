@@ -68,9 +68,9 @@ async fn open_for<'o>(
     Ok(open)
 }
 
-/// Says why a step or an attempt that was cut off cannot be completed, to someone who only looks; returns the state as it was
-/// saved, in which the loop is shown. A step begins, and the work tree is read, after git's own files are as they were; before that, git may not show
-/// the loop.
+/// Reports to a command that only shows the loop why an interrupted step or attempt cannot be completed; returns the
+/// saved state, which the command shows. Git's own files are restored before a step begins or the work tree is read;
+/// until then git may not be able to show the loop.
 fn uncompleted(open: &Loop<'_>, error: Error) -> Result<State, Error> {
     let saved = open.store.load()?;
     let Some((state, step)) = saved.and_then(|state| {
@@ -90,7 +90,7 @@ fn uncompleted(open: &Loop<'_>, error: Error) -> Result<State, Error> {
     Ok(state)
 }
 
-/// Returns whether an error is about the files of the work tree, or the link in it to its repository.
+/// Returns whether an error is about the files of the work tree, or its link to the repository.
 fn is_of_work_tree(error: &Error) -> bool {
     matches!(
         error,
@@ -100,7 +100,7 @@ fn is_of_work_tree(error: &Error) -> bool {
     )
 }
 
-/// Prepares a loop that was just read for a step: completes what was cut off.
+/// Prepares a loop that was just read for a step: completes interrupted work.
 pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<(), Error> {
     // A command that changes the loop answers an open question.
     open.state.here.awaiting_choice = None;
@@ -129,7 +129,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         Box::pin(release_list(open)).await?;
     }
     if at_rest {
-        // No step begins while another git process runs: the step could not be undone half-way.
+        // No step begins while another git process runs: a step that fails half-way cannot be undone.
         let removed = open.site().remove_stale_locks(&open.state.change).await?;
         if removed > 0 {
             open.tell("a git that was cut off left locks in the repository; they are removed");
@@ -141,7 +141,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         }
     }
     allow_retries(&open.context, &mut open.state);
-    // The run of a side's loop may use the work tree that the side has left.
+    // The run of a side's loop may be using the work tree that the side has left.
     let is_in_use = purpose == Purpose::Look && open.state.here.is_side;
     if !is_in_use && Box::pin(leave::take_away(open)).await? {
         open.completed = open.state.here.closed.map(Effect::Closed);
@@ -152,11 +152,11 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
 /// Recomputes the remaining retries from the present settings.
 fn allow_retries(context: &Context<'_>, state: &mut State) {
     let allowed = state.settings_in(&context.configuration).max_retries;
-    // During an attempt, and in a closed loop, nothing is counted.
+    // During an attempt and in a closed loop, the limit does not change.
     let _ = state.common.progress.limit(allowed);
 }
 
-/// Restores the loop's branch if it is damaged or points to another branch; returns HEAD, which that can move.
+/// Restores the loop's branch if it is damaged or points to another branch; returns HEAD, which may have moved.
 async fn repaired_position(open: &Loop<'_>) -> Result<Head, Error> {
     let mut head = open.context.head.clone();
     if open.state.is_live() {
@@ -168,7 +168,7 @@ async fn repaired_position(open: &Loop<'_>) -> Result<Head, Error> {
     Ok(head)
 }
 
-/// Reads a loop without taking a step. If no process holds it, an interrupted step is completed first, as by every
+/// Reads a loop without taking a step. If no process holds it, an interrupted step is completed first, as in every
 /// command.
 pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<'o>, State), Error> {
     let store = Store::new(&context.repo.common_dir, change);
@@ -191,7 +191,7 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     };
     let slot = store.slot();
     let site = Site::new(&context.repo, &slot, &());
-    // A git of the attempt that was cut off is ended first.
+    // A git process of the interrupted attempt is ended first.
     let waits = || (!state.is_running() || state.intent.is_some()) && site.is_locked(change);
     if !cut_off || !here || is_held() || waits() {
         return Ok((context, state));
@@ -202,8 +202,8 @@ pub async fn look<'o>(context: Context<'o>, change: &Change) -> Result<(Context<
     Ok((open.into_context().await?, state))
 }
 
-/// Completes the unfinished work of a git-ralph that died. Returns `false` if that waits for a command that takes a step:
-/// one that only looks overwrites no edit made since, and does not wait for another git.
+/// Completes the unfinished work of a git-ralph that died. Returns `false` if that waits for a command that takes a
+/// step: a command that only shows the loop overwrites no later edit, and does not wait for another git.
 async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     if let Some(intent) = open.state.intent.clone() {
         let (step, effect) = (intent.step(), intent.effect());
@@ -231,7 +231,7 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
         ));
     }
     if open.state.phase() == Phase::Running || open.state.is_running() {
-        // Of the attempt, of gates that ran before any, of a reviewer that the user asked, or of a hook.
+        // Of the attempt, of gates before the first attempt, of a reviewer that the user asked, or of a hook.
         end_orphans(open).await?;
         if purpose == Purpose::Look && open.site().is_locked(&open.state.change) {
             return Ok(false);
@@ -257,13 +257,13 @@ async fn recover(open: &mut Loop<'_>, purpose: Purpose) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Restores git's own files and position, before any git runs that reads them; returns HEAD. `is_attempt` if an attempt could
-/// write what is known of the work tree.
+/// Restores git's own files and position, before any git runs that reads them; returns HEAD. With `is_attempt`, an
+/// attempt may have changed the cached facts about the work tree.
 async fn repaired_git_files(open: &Loop<'_>, is_attempt: bool) -> Result<Head, Error> {
     let mut record = open.attempt_record();
     record.checkpoint.has_own_inventory &= is_attempt;
     if record.after_crash().await? {
-        // If they were read before, they may have been planted.
+        // A configuration read before this point may contain planted hooks.
         open.context.configuration.hooks.replace(None);
     }
     let head = repaired_position(open).await?;
@@ -271,22 +271,22 @@ async fn repaired_git_files(open: &Loop<'_>, is_attempt: bool) -> Result<Head, E
     Ok(head)
 }
 
-/// Puts back the tree that was judged when git-ralph died. What a user has written since into a work tree that was judged
-/// by `complete` stays, unless other tests are in it. Returns whether files differ from that tree now.
+/// Restores the tree that was judged when git-ralph died. The user's later edits to a work tree judged by `complete`
+/// stay, unless other tests are in it. Returns whether files differ from that tree now.
 async fn put_judged_back(open: &Loop<'_>) -> Result<bool, Error> {
     open.site().put_half_written_away().await?;
     let Some(record) = judged::record(open) else {
         return judged::release(open).await.map(|()| false);
     };
     let is_users = open.state.is_by_hand();
-    // The work of an agent that is judged again is put back as after its attempt.
+    // Work of an agent that is judged again is restored as after its attempt.
     let stays = is_users && open.state.unreviewed().is_none();
     if stays && record.in_place.is_none() && !record.goes_back {
         return keep_judged(open).await;
     }
     judged::put_back(open, record).await?;
     open.tell("git-ralph was cut off while gates or a reviewer ran; the judged work is back");
-    // An attempt is undone from here, and its ref keeps the tree.
+    // The caller undoes an attempt, and its ref keeps the tree.
     if is_users {
         judged::forget(open).await?;
     }
@@ -313,7 +313,7 @@ async fn keep_judged(open: &Loop<'_>) -> Result<bool, Error> {
 
 /// Ends an attempt whose git-ralph died and whose processes are ended: keeps its work, and undoes it.
 async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
-    // The attempt could write what the state has from the command line that began the loop.
+    // The attempt could change the commands that the state has from the command line that began the loop.
     let configured = &open.context.configuration.settings;
     let forgotten = open.state.here.commands.forget_commands(configured);
     if !forgotten.is_empty() {
@@ -357,7 +357,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the end of the attempt that a killed git-ralph was in. The end is unknown: the time is up to the last known event.
+/// Returns the end of the attempt of a killed git-ralph. Its real end is unknown: the last event's time is used.
 fn cut_off(open: &Loop<'_>, story: &Current) -> Result<Attempt, Error> {
     let now = Timestamp::now();
     let running = open.state.running();
@@ -373,8 +373,8 @@ fn cut_off(open: &Loop<'_>, story: &Current) -> Result<Attempt, Error> {
     })
 }
 
-/// Returns the last time at which the agent of an attempt is known to have run: when its first gate or reviewer began, else
-/// when git-ralph wrote to its log; and the words for that.
+/// Returns the last time at which the agent of an attempt is known to have run, with a description: the start of its
+/// first gate or reviewer, else the last write to its log.
 fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'static str)>, Error> {
     let history = History::read(&open.file("events.jsonl"))?.latest();
     let entry = history
@@ -397,7 +397,7 @@ fn last_seen(open: &Loop<'_>, story: &Current) -> Result<Option<(Timestamp, &'st
     Ok(written.map(|time| (time, "the time is up to its last output")))
 }
 
-/// Returns whether the events have the verdict of an attempt that never got its checkpoint.
+/// Returns whether the events have a complete verdict for an attempt that never got its checkpoint.
 fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> {
     let reader = open.history()?;
     let entry = reader
@@ -407,8 +407,8 @@ fn was_called_complete(open: &Loop<'_>, story: &Current) -> Result<bool, Error> 
     Ok(entry.is_some_and(LogEntry::lacks_checkpoint))
 }
 
-/// Forgets a `complete` or `fail` that was interrupted before it changed anything but the story list: the work tree is
-/// the user's, and stays; `differs` says whether it is other than before.
+/// Forgets an interrupted `complete` or `fail` that changed at most the story list: the work tree is the user's, and
+/// stays; `differs` says whether it differs from before.
 fn forget_what_was_said(open: &mut Loop<'_>, differs: bool) -> Result<(), Error> {
     if let Some(story) = open.state.current().cloned()
         && was_called_complete(open, &story)?
@@ -451,6 +451,6 @@ async fn end_orphans(open: &Loop<'_>) -> Result<(), Error> {
     for text in told.await? {
         open.tell(text);
     }
-    // An agent that an earlier version started has the guard where that made it, as long as it lives.
+    // An agent that an earlier version started uses the guard in its old place until the agent ends.
     Ok(open.site().slot.make()?)
 }

@@ -1,5 +1,5 @@
-//! Processes of the loop: the environment of each, and the user's commands (gates, hooks), which run as the agent does:
-//! same directory, same process control.
+//! Processes of the loop: the environment of each, and the user's commands (gates, hooks), which run like the agent: in
+//! the same directory, with the same process control.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -38,21 +38,21 @@ pub(crate) struct Failure {
     pub why: String,
     /// True if a shell reports that the command is missing, or cannot be run.
     pub cannot_be_run: bool,
-    /// True if the work is not at fault: an error of git-ralph ended it, or its work tree was removed.
+    /// True if the work is not the cause: an error of git-ralph ended the command, or its work tree was removed.
     pub is_faultless: bool,
     /// The end of its output.
     pub tail: OutputTail,
 }
 
-/// Words of a git that found the configuration locked by another one: several loops share the file.
+/// Git's words when another git has locked the configuration: several loops share the file.
 const LOCKED: &str = "could not lock config file";
 
-/// Returns whether a command failed only because another git had the configuration at that moment.
+/// Returns whether a command failed only because another git had locked the configuration.
 pub(super) fn met_a_lock(output: &OutputTail) -> bool {
     output.both_ends().contains(LOCKED)
 }
 
-/// Runs a command that changes nothing of the loop's to its end; once more if it met git's configuration locked.
+/// Runs a command that changes nothing of the loop to its end; once more if the configuration was locked.
 pub(crate) async fn run_gate_command(
     open: &Loop<'_>,
     job: Job,
@@ -116,8 +116,8 @@ pub(super) fn failure_of(ending: Ending) -> Option<String> {
     }
 }
 
-/// Has the work tree lead to its repository again after a process. Where it was removed meanwhile, no success of that process
-/// is one for the tree that is made again.
+/// Restores the link from the work tree to its repository after a process. If the work tree was removed meanwhile, the
+/// success of the process does not count for the recreated tree.
 pub(super) fn restore_link(open: &Loop<'_>, link: &RepoLink, ended: Ended) -> Result<Ended, Error> {
     let was_removed = !link.has_tree(open.site());
     link.restore(open.site())?;
@@ -133,7 +133,7 @@ pub(super) fn plain_job(open: &Loop<'_>, run: &str, settings: GitSettings) -> Jo
     let path = |name: &str, file: PathBuf| (OsString::from(name), file.into_os_string());
     let mut env_remove = REPOSITORY_VARIABLES.to_vec();
     env_remove.push("GIT_CONFIG_PARAMETERS");
-    // Objects that an attempt leaves must not be packed or pruned while it is judged.
+    // Git must not pack or prune the objects of an attempt while it is judged.
     let quiet = [variable("gc.auto", "0"), variable("maintenance.auto", "false")];
     Job {
         dir: open.repo().top.clone(),
@@ -158,13 +158,13 @@ pub(super) fn variable(name: &str, value: &str) -> (OsString, OsString) {
     (OsString::from(name), OsString::from(value))
 }
 
-/// Returns the variables of a command that prepares a work tree; `from` is the one in which the user typed the command.
+/// Returns the variables of a command that prepares a work tree; the user typed the command in `from`.
 pub(super) fn of_work_trees(prepared: &Path, from: &Path) -> [(OsString, OsString); 2] {
     [("RALPH_WORKTREE", prepared), ("RALPH_MAIN_WORKTREE", from)]
         .map(|(name, top)| (name.into(), top.as_os_str().to_owned()))
 }
 
-/// Returns the mark by which the processes of an attempt that begins now are found.
+/// Returns the mark that identifies the processes of an attempt that begins now.
 pub(super) fn run_name(now: Timestamp) -> String {
     format!("{}-{}", std::process::id(), now.as_nanosecond())
 }

@@ -1,9 +1,9 @@
-//! The stash during an attempt: its entries are kept by a ref before the attempt, and compared with the list after every
-//! verdict.
+//! The stash during an attempt: a ref keeps its entries before the attempt, and they are compared with the list after
+//! every verdict.
 //!
-//! Other work trees, other loops and people use the same list. An entry that came is the attempt's only if the guard saw
-//! it, or if it was made from this work tree. An entry that is gone is stored again where no other process can have taken it;
-//! elsewhere git-ralph says how to have it back.
+//! Other work trees, other loops and users share the list. A new entry is the attempt's only if the guard saw it, or if
+//! it was made from this work tree. A missing entry is stored again if no other process can have dropped it; else
+//! git-ralph prints the command that restores it.
 
 use super::Loop;
 use super::attempt::facts::Facts;
@@ -14,10 +14,10 @@ use crate::names::{Change, Oid, short_branch, typed};
 use crate::protect::{StashList, UserRefs};
 use crate::refs::{KeptRef, Update};
 
-/// The message of an entry that a loop has made for itself contains this.
+/// A part of the message of each entry that a loop made for itself.
 const OF_LOOP: &str = ": ralph:";
 
-/// Records the entries before an attempt, and has a ref keep those that none keeps yet; returns them.
+/// Records the entries before an attempt, and keeps unkept ones by a ref; returns them.
 pub(crate) async fn record(open: &Loop<'_>) -> Result<StashList, Error> {
     let refs = open.user_refs().await?;
     let list = refs.stash_list(open.repo()).await?;
@@ -78,7 +78,7 @@ pub(crate) async fn hidden_work(open: &Loop<'_>, facts: &Facts) -> Result<Option
     Ok(None)
 }
 
-/// Returns the entries that came since the attempt began; `None` if no attempt is being judged.
+/// Returns the entries made since the attempt began; `None` if no attempt is being judged.
 pub(crate) async fn new_entries(open: &Loop<'_>, facts: &Facts) -> Result<Option<Vec<StashEntry>>, Error> {
     let in_memory = facts.refs.is_some() && open.state.is_running();
     if !in_memory && UserRefs::recorded(open.site().slot)?.is_none() {
@@ -96,8 +96,8 @@ fn before(open: &Loop<'_>, known: Option<StashList>) -> Result<StashList, FileEr
     }
 }
 
-/// Returns whether an attempt made a new entry: the guard saw it, or it was made at a commit where HEAD of this work tree
-/// was, and that of no other work tree is.
+/// Returns whether an attempt made a new entry: the guard saw it, or it was made at a commit where HEAD of this work
+/// tree, and of no other work tree, was.
 async fn is_of_attempt(open: &Loop<'_>, facts: &Facts, entry: &StashEntry) -> Result<bool, Error> {
     let repo = open.repo();
     let was_seen = |(name, oid): &(String, _)| name == "refs/stash" && *oid == entry.oid;
@@ -131,8 +131,8 @@ async fn is_of_attempt(open: &Loop<'_>, facts: &Facts, entry: &StashEntry) -> Re
     }))
 }
 
-/// Stores entries again that are gone since the attempt began, or says how to do so; forgets the record. `known` has those
-/// of then, if this process holds them.
+/// Stores entries again that were dropped since the attempt began, or prints the command for it; forgets the record.
+/// `known` has the entries from before the attempt, if this process has them in memory.
 pub(crate) async fn put_back(open: &Loop<'_>, known: Option<StashList>) -> Result<(), Error> {
     let before = before(open, known)?;
     if before.has_entries() {
@@ -140,7 +140,7 @@ pub(crate) async fn put_back(open: &Loop<'_>, known: Option<StashList>) -> Resul
         let mut gone = before.not_in(&now);
         // Loops drop the entries that they have made for themselves.
         gone.retain(|entry| !entry.message.contains(OF_LOOP));
-        // Git lists nothing that is stored where the ref has its commit already, as after an expired reflog.
+        // Git does not list an entry whose commit the ref already has, as after an expired reflog.
         let is_unlisted =
             !gone.is_empty() && !now.has_entries() && !open.git().refs(&["refs/stash"]).await?.is_empty();
         if open.repo().layout().is_only_work_tree() {
@@ -161,7 +161,7 @@ pub(crate) async fn put_back(open: &Loop<'_>, known: Option<StashList>) -> Resul
     Ok(StashList::default().record(open.site().slot)?)
 }
 
-/// Keeps the entries that the guard refused: a rebase with autostash ends without its own, which nothing else keeps.
+/// Keeps the entries that the guard refused: a rebase with autostash ends without its own, kept nowhere else.
 pub(crate) async fn keep_refused(
     open: &Loop<'_>,
     refused: Vec<Oid>,
@@ -189,7 +189,7 @@ pub(crate) async fn keep_refused(
 }
 
 async fn store_again(open: &Loop<'_>, gone: Vec<StashEntry>) -> Result<(), Error> {
-    // The newest comes last, on top of the others.
+    // The newest is stored last, on top of the others.
     for entry in gone.into_iter().rev() {
         open.view.drop_refs();
         open.git().stash_store(&entry).await?;

@@ -1,4 +1,4 @@
-//! Content that is only staged: a step leaves the index as the checkpoint is, and the work tree has another version by now.
+//! Keeps content that is only staged: a step resets the index to the checkpoint, and the work tree has another version.
 
 use super::Loop;
 use crate::error::Error;
@@ -8,13 +8,13 @@ use crate::names::{Oid, typed};
 use crate::paths::first_few;
 use crate::refs::KeptRef;
 
-/// Keeps by a ref what the user has staged since the last checkpoint, and has edited or removed since, or what git ignored
-/// when the loop began. Called before a step; one `lstat` for each staged file.
+/// Keeps by a ref the content that the user staged since the last checkpoint and has edited or removed since, or that
+/// git ignored when the loop began. Called before a step; one `lstat` for each staged file.
 pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
     let (state, repo) = (&open.state, open.repo());
     let head = open.view.head().unwrap_or_else(|| open.context.head.clone());
     let is_on_branch = state.has_branch() && head.branch == state.loop_head().branch;
-    // What an agent's own session stages is a part of its attempt.
+    // Content that an agent's own session stages belongs to its attempt.
     let session = state.here.session.as_ref();
     let is_sessions = session.is_some_and(|session| session.is_heard_at_work(open.settings().idle_timeout));
     if !state.is_live() || !is_on_branch || is_sessions {
@@ -22,7 +22,7 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
     }
     let was = repo.read_index_or_none(&open.checkpoint().index())?;
     let now = repo.read_index_or_none(&repo.index())?;
-    // Without the one of the checkpoint it is unknown what was staged.
+    // Without the index of the checkpoint, the staged changes are unknown.
     let (Some(was), Some(now)) = (was.index(), now.index()) else {
         return Ok(());
     };
@@ -39,7 +39,7 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
             staged.push(entry.path.to_vec());
         }
     }
-    // No checkpoint takes those in.
+    // No checkpoint contains these files.
     only_staged.extend(open.site().ignored_at_start(staged.iter())?);
     let has_conflict = now.entries().any(|entry| entry.stage > 0);
     if only_staged.is_empty() || has_conflict {
@@ -74,7 +74,7 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether one of the refs that keep what was replaced has this tree.
+/// Returns whether one of the refs that keep replaced content has this tree.
 async fn is_kept(open: &Loop<'_>, tree: &Oid) -> Result<bool, Error> {
     let pattern = open.change().ralph_ref("replaced/");
     let args = ["--format=%(tree)", pattern.as_str()];

@@ -1,8 +1,8 @@
 //! Stash entries of a loop that leaves HEAD in its place: before an attempt, the state of the work tree is stored as one,
 //! in the shape that `git stash -u` gives it, without touching index or work tree.
 //!
-//! An entry is known by its commit alone, never by its position or message. A ref keeps the commit, so that an entry that
-//! was dropped can be stored again. A loop without entries is not concerned by anything here.
+//! An entry is identified by its commit alone, never by its position or message. A ref keeps the commit, so that a
+//! dropped entry can be stored again. A loop without entries is not affected.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub(crate) async fn put_entry(open: &Loop<'_>, plan: &SavePlan) -> Result<(), Er
     Ok(())
 }
 
-/// Drops the entry of a story that is complete, or without one all entries of the loop; returns the points that are left.
+/// Drops the entry of a complete story, or all entries of the loop if `story` is `None`; returns the remaining points.
 pub(crate) async fn drop_of(open: &Loop<'_>, story: Option<&str>) -> Result<Vec<SavePoint>, Error> {
     let points = open.state.here.save_points.iter().cloned();
     let (dropped, left): (Vec<_>, _) =

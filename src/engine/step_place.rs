@@ -1,5 +1,5 @@
-//! The place where a step of a loop may begin: its work tree, with the branch checked out that it needs, and no operation of
-//! git's in progress.
+//! The place where a step of a loop may begin: its work tree, with the required branch checked out, and no git
+//! operation in progress.
 
 use super::position::{Position, refuse_operation, require_place};
 use super::{Context, Loop};
@@ -9,8 +9,8 @@ use crate::error::{Error, refuse};
 use crate::git::{Head, Repo, discover, operations_in_progress};
 use crate::state::{DotGit, Phase, State};
 
-/// Refuses a step that needs the loop's own list while another branch is checked out, which has another list, or none. Asks git
-/// only where that is not known to be right.
+/// Refuses a step that needs the loop's own list while a branch with another list, or none, is checked out. Runs git
+/// only if the branch is not known to be right.
 pub async fn require_own_list(open: &Loop<'_>) -> Result<(), Error> {
     let is_there = |head: Head| open.state.is_branch_of(&head);
     if !open.state.is_live() || open.view.head().is_some_and(is_there) {
@@ -19,8 +19,8 @@ pub async fn require_own_list(open: &Loop<'_>) -> Result<(), Error> {
     require_on_branch(open).await.map(drop)
 }
 
-/// Returns the position of HEAD and the branch, if HEAD is where the loop needs it. An operation of git's that took it away is
-/// named.
+/// Returns the position of HEAD and the branch, if HEAD is on the branch that the loop needs. The error names a git
+/// operation that moved HEAD away.
 pub(super) async fn require_on_branch(open: &Loop<'_>) -> Result<Position, Error> {
     let position = open.position().await?;
     if let Err(away) = position.require_on_branch(&open.state) {
@@ -37,7 +37,7 @@ pub(super) async fn is_at_checkpoint(open: &Loop<'_>) -> Result<bool, Error> {
     Ok(same && operations_in_progress(open.repo()).await?.is_empty())
 }
 
-/// Refuses a step in another work tree than that of a loop which is live.
+/// Refuses a step of a live loop in a work tree other than its own.
 pub(super) fn require_own_work_tree(state: &State, repo: &Repo) -> Result<(), Error> {
     if state.work_tree() == repo.top || !state.is_live() {
         return Ok(());
@@ -48,8 +48,8 @@ pub(super) fn require_own_work_tree(state: &State, repo: &Repo) -> Result<(), Er
     })
 }
 
-/// Refuses to complete an attempt that was cut off where `.git` leads to another repository than when the loop began: the attempt
-/// may have put it there, and what is committed would be where the attempt likes.
+/// Refuses to complete an interrupted attempt if `.git` leads to another repository than when the loop began: the
+/// attempt may have replaced `.git`, and would choose the repository that gets the commits.
 pub(super) fn require_own_repository(state: &State, repo: &Repo) -> Result<(), Error> {
     let was_cut_off = state.phase() == Phase::Running || !state.is_at_rest();
     if state.here.dot_git == DotGit::Other || !was_cut_off || DotGit::of(&repo.top)? == DotGit::Directory {
@@ -61,7 +61,7 @@ pub(super) fn require_own_repository(state: &State, repo: &Repo) -> Result<(), E
     })
 }
 
-/// Refuses a step that a loop may not begin in this work tree, where HEAD is now.
+/// Refuses a step that a loop may not begin in this work tree, at the present HEAD.
 pub async fn require_step_here(context: &Context<'_>, state: &State) -> Result<(), Error> {
     let (repo, head) = if state.has_own_work_tree() {
         discover(state.work_tree()).await?

@@ -50,7 +50,7 @@ pub enum StepRefusal {
     #[error("loop '{0}' has changed while the question was asked: nothing was done")]
     AnsweredElsewhere(String)
         => Busy, "git ralph status {change}", (change);
-    /// `complete` was called for what an attempt had made that was cut off.
+    /// `complete` was called for the work of an interrupted attempt, which is now undone.
     #[error("an attempt that was cut off is undone now: the work tree is not the one that you saw")]
     UndoneNow(String)
         => "look at it, then run the same command again; what was undone: git ralph log {change}", (change);
@@ -68,7 +68,7 @@ pub enum StepRefusal {
         file: PathBuf,
     }
         => "mv {file} {file}.damaged && git ralph start {change} --resume", file, change;
-    /// A command for one of several attempts at once: the loop that takes it in decides about it.
+    /// A command for one of several parallel attempts: the loop that takes it in decides about it.
     #[error("'{side}' is an attempt of '{change}', beside others: it has no commands of its own that change something")]
     OfSide { side: String, change: String }
         => "git ralph status {change}", change;
@@ -90,7 +90,7 @@ pub enum StepRefusal {
 }
 
 impl StepRefusal {
-    /// Refuses a step of a loop that is over.
+    /// Refuses a step of a finished loop.
     pub fn of_end(state: &State) -> Self {
         Self::LoopFinished {
             change: state.change.to_string(),

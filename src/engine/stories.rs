@@ -1,4 +1,4 @@
-//! The stories of a loop: reads its list, adds those that the loop itself remembers as done, and finds the next.
+//! The stories of a loop: reads its list, adds the stories that the loop remembers as done, and finds the next.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -25,14 +25,14 @@ use crate::stories::{
 pub enum Upcoming<'a> {
     /// This story can be worked on.
     Story(&'a Story),
-    /// The remaining stories all wait for another: their ids and those that they wait for.
+    /// The remaining stories all wait for another: their ids and the ids of their dependencies.
     Blocked(Vec<String>),
     /// No story is left.
     Nothing,
 }
 
-/// Finds the first story in order that is neither complete nor skipped, and that waits for no incomplete story of the
-/// list. Trackers leave out what is closed, so a story waits for none that is not listed.
+/// Finds the first story in order that is neither complete nor skipped, and has no incomplete dependency in the list.
+/// Trackers omit closed stories, so a dependency that is not listed counts as complete.
 pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     let is_complete = |id: &String| listing.find(id).is_none_or(|other| other.done);
     let mut blocked = Vec::new();
@@ -51,21 +51,21 @@ pub fn upcoming<'a>(listing: &'a Listing, skipped: &[String]) -> Upcoming<'a> {
     }
 }
 
-/// Returns the warnings about those dependencies of a story that are taken as complete because no list has them.
+/// Returns the warnings about dependencies of a story that count as complete because no list has them.
 pub(crate) fn unknown_dependencies(listing: &Listing, story: &Story) -> Vec<String> {
     let is_known = |id: &String| listing.gone.contains(id) || listing.find(id).is_some();
     let unknown = story.depends_on.iter().flatten().filter(|id| !is_known(id));
     unknown.map(|id| not_listed(&story.id, id)).collect()
 }
 
-/// Counts the complete stories, and all stories; optional ones count only if they are complete, and complete ones also
-/// if they are no longer listed.
+/// Counts the complete stories, and all stories; optional stories count only if they are complete, and complete stories
+/// also if they are no longer listed.
 pub fn progress_of(listing: &Listing) -> (usize, usize) {
     let done = listing.stories.iter().filter(|story| story.done).count() + listing.gone.len();
     (done, done + listing.open().count())
 }
 
-/// Returns a summary of the list as it will be when `done` is done too.
+/// Returns a summary of the list as it will be once the story `done` is done.
 pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>) -> Listed {
     let mut listing = Cow::Borrowed(listing);
     if let Some(done) = done {
@@ -84,16 +84,16 @@ pub(super) fn listed(listing: &Listing, skipped: &[String], done: Option<&Story>
     Listed { done, total, next }
 }
 
-/// Returns the shortest words that name the stories of an active loop; none if its list cannot be read. Nothing is run for it.
+/// Returns the shortest unambiguous names of an active loop's stories; none if its list is unreadable. Runs nothing.
 pub fn short_names(state: &State) -> ShortNames {
     let listing = state.source().list_in_file(state.work_tree());
     let listing = listing.ok().filter(|_| state.is_live());
     listing.map(|listing| listing.short_names()).unwrap_or_default()
 }
 
-/// Reads the stories of a loop. If nothing marks them in their source, those with a checkpoint are done; so are those
-/// with a checkpoint that their source no longer lists. Marks that an attempt makes while it runs count as little as when the
-/// list is put back.
+/// Reads the stories of a loop. Stories with a checkpoint are done if nothing marks stories in their source, or if the
+/// source no longer lists them. Marks that a running attempt makes do not count, as they do not when the list is
+/// restored.
 pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceError> {
     if (state.here.holds_list || state.phase() == Phase::Running)
         && let Some(bytes) = held_list(state, top).await
@@ -103,7 +103,7 @@ pub async fn listing_of(state: &State, top: &Path) -> Result<Listing, SourceErro
     listing_in_place(state, top).await
 }
 
-/// Reads the stories of a loop from what its list has now.
+/// Reads the stories of a loop from the present content of its list.
 pub(super) async fn listing_in_place(state: &State, top: &Path) -> Result<Listing, SourceError> {
     match state.source().list(top).await {
         Err(SourceError::Missing { path }) => {
@@ -116,7 +116,7 @@ pub(super) async fn listing_in_place(state: &State, top: &Path) -> Result<Listin
     }
 }
 
-/// Returns the list of the last checkpoint with what was added to it since; `None` if no commit has it.
+/// Returns the list of the last checkpoint with the stories added since; `None` if no commit has it.
 async fn held_list(state: &State, top: &Path) -> Option<Vec<u8>> {
     let (git, source) = (Git::at_top(top), state.source());
     let before = git.file_behind(state.checkpoint(), &source.path).await.ok()??;
@@ -125,7 +125,7 @@ async fn held_list(state: &State, top: &Path) -> Option<Vec<u8>> {
     Some(source.settle(&before, seen, "", Additions::Stay).bytes)
 }
 
-/// Reads the stories of a loop for display: those in its work tree, or on its branch, if another one is checked out there.
+/// Reads the stories of a loop for display: from its work tree, or from its branch if another one is checked out there.
 pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Result<Listing, Error> {
     let place = state.work_tree();
     if place != repo.top
@@ -147,7 +147,7 @@ pub async fn listing_from_head(state: &State, head: &Head, repo: &Repo) -> Resul
     Ok(listing?)
 }
 
-/// Reads the stories of a loop from the list that this commit has; `None` if it has none.
+/// Reads the stories of a loop from the list in this commit; `None` if the commit has no list.
 pub async fn listing_at(git: &Git, state: &State, commit: &Oid) -> Option<Listing> {
     let source = state.source();
     if source.is_by_command() || Path::new(&source.path).is_absolute() {
@@ -157,13 +157,13 @@ pub async fn listing_at(git: &Git, state: &State, commit: &Oid) -> Option<Listin
     Some(remembering(state, source.list_in(&bytes).ok()?))
 }
 
-/// Adds the stories to the listing that the loop itself remembers as done.
+/// Marks the stories of the listing as done that the loop remembers as done.
 pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
     let is_remembered = state.common.settings.mark == Mark::Never || !state.source().takes_marks();
     let remembered = if is_remembered {
         &state.progress().completed
     } else {
-        // A story need not wait for one that is skipped only because nothing marks it.
+        // A story need not wait for one that is skipped only because its source takes no marks.
         &state.common.unmarked
     };
     for story in &mut listing.stories {
@@ -177,8 +177,8 @@ pub(super) fn remembering(state: &State, mut listing: Listing) -> Listing {
     listing
 }
 
-/// Reads the list with which a loop of this change would begin. A text that the last loop has completed is done, unless it is
-/// begun again: no mark in it says so.
+/// Reads the list with which a loop of this change would begin. A text that the last loop has completed counts as done,
+/// unless the loop is begun again: no mark in the text shows it.
 pub async fn list_of_new_loop(
     context: &Context<'_>,
     change: &Change,
@@ -193,7 +193,7 @@ pub async fn list_of_new_loop(
     Ok((source, listing))
 }
 
-/// Finds the list of a loop that is to begin: the named one, that in a known place, else that of the change's last loop.
+/// Finds the list of a new loop: the named list, else one in a known place, else the list of the change's last loop.
 pub fn source_of_new_loop(
     context: &Context<'_>,
     change: &Change,
@@ -216,7 +216,7 @@ pub fn source_of_new_loop(
     resolve_typed(top, name, &of_last).or(found)
 }
 
-/// Takes the story of a text as done if the last loop of its change has completed it, and the text is still the same.
+/// Treats the story of a text as done if the last loop of its change has completed it, and the text is unchanged.
 async fn remember_text(
     context: &Context<'_>,
     change: &Change,
@@ -255,7 +255,7 @@ async fn remember_text(
     Ok(())
 }
 
-/// Records a complete story if it is no longer listed, under its id or its title.
+/// Records a complete story that is no longer listed under its id or its title.
 fn note_gone(listing: &mut Listing, id: &str, title: &str) {
     let mut stories = listing.stories.iter();
     let is_listed = stories.any(|story| story.id == id || story.title == title);
@@ -299,7 +299,7 @@ pub(super) async fn read_list(open: &mut Loop<'_>) -> Result<Listing, Error> {
 /// Passes the open stories to the progress; the caller saves.
 pub(crate) fn note_open(state: &mut State, listing: &Listing) -> Result<(), Error> {
     state.common.progress.skipped = state.still_skipped(listing);
-    // One that was put off and left the list is an open story if it returns.
+    // A story that was put off and left the list is an open story if it returns.
     let Progress { skipped, put_off, .. } = &mut state.common.progress;
     put_off.retain(|other| {
         let id = &other.story.id;
@@ -327,8 +327,8 @@ pub(super) fn follow_source(open: &mut Loop<'_>) {
     }
 }
 
-/// Reads the stories as they were before an attempt that has been made in the work tree: from the copy made before it,
-/// else from the last checkpoint. Returns `None` if neither has the list.
+/// Reads the stories as they were before an attempt in the work tree: from the copy made before it, else from the last
+/// checkpoint. Returns `None` if neither has the list.
 pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listing>, Error> {
     match list_bytes_before_attempt(open).await? {
         Some(bytes) => Ok(Some(remembering(
@@ -339,7 +339,7 @@ pub(crate) async fn list_before_attempt(open: &Loop<'_>) -> Result<Option<Listin
     }
 }
 
-/// Reads the bytes of that list.
+/// Reads the bytes of the list before the attempt.
 pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<Vec<u8>>, Error> {
     let source = open.state.source();
     if source.is_by_command() {
@@ -355,7 +355,7 @@ pub(super) async fn list_bytes_before_attempt(open: &Loop<'_>) -> Result<Option<
 /// Returns the story of the next attempt: the one that failed, else the first that is ready.
 ///
 /// # Errors
-/// If nothing is left (exit 5), or the remaining stories wait for each other (exit 7).
+/// If no story is left (exit 5), or the remaining stories wait for each other (exit 7).
 pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
     let progress = state.progress();
     if matches!(progress.phase, Phase::Failed | Phase::Exhausted) {
@@ -380,7 +380,7 @@ fn next_story(change: &Change, listing: &Listing, progress: Option<&Progress>) -
     }
 }
 
-/// Returns the error for a change without a story that is left; it has no progress if its loop is not live.
+/// Returns the error for a change without an open story; `progress` is `None` if its loop is not live.
 pub(super) fn nothing_left(change: &Change, listing: &Listing, progress: Option<&Progress>) -> Error {
     let (done, total) = progress_of(listing);
     let (skipped, put_off) = progress.map(Progress::left_out).unwrap_or_default();
@@ -395,7 +395,7 @@ pub(super) fn nothing_left(change: &Change, listing: &Listing, progress: Option<
     .into()
 }
 
-/// Returns the only story of a list that a word names.
+/// Returns the only story of a list that matches `id`.
 pub fn story_in(source: &Source, listing: &Listing, id: &str) -> Result<Story, Error> {
     let found = match listing.named(id).as_slice() {
         [only] => Some((*only).clone()),

@@ -1,5 +1,5 @@
-//! Reads from the configuration the place of a change's stories, and the commands that list and mark them: they are
-//! never read from a file of the loop.
+//! Reads the place of a change's stories, and the commands that list and mark them, from the configuration: never from
+//! a file of the loop.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -37,8 +37,8 @@ pub(crate) fn boxing(settings: &Settings) -> Option<Wish> {
     })
 }
 
-/// Gives a loop that was read from its file the commands that the configuration names now. They are in no file of the
-/// loop: an attempt that kills git-ralph could have written it.
+/// Gives a loop that was read from its file the commands of the present configuration. No file of the loop has them: an
+/// attempt that kills git-ralph could have written it.
 pub fn take_commands(state: &mut State, configuration: &Configuration) {
     if !state.source().is_by_command() {
         return;

@@ -1,5 +1,5 @@
-//! Submodules of a loop with a work tree of its own. What is committed in one is copied to the repository that all work trees
-//! share before a commit of the loop names it, and brought to the work tree that gets the work.
+//! Submodules of a loop with its own work tree. Commits in a submodule are copied to the repository that all work trees
+//! share before a commit of the loop names them, and checked out in the work tree that gets the work.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::git::{
 use crate::names::Oid;
 use crate::paths::shown;
 
-/// Checks out the submodules of a new work tree that are checked out where the command was typed.
+/// Checks out in a new work tree the submodules that are checked out in the user's work tree.
 ///
 /// # Errors
-/// If git cannot: an agent would take the repository around an empty submodule for it.
+/// If git cannot: an agent would mistake the repository around an empty submodule for it.
 pub(super) async fn check_out(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
     if !may_exist(&made.top.join(".gitmodules")) {
         return Ok(());
@@ -40,8 +40,8 @@ pub(super) async fn check_out(own: OwnTree<'_>, made: &Repo) -> Result<(), Error
     Ok(())
 }
 
-/// Copies the commits of submodules that a tree of the loop has, and the tree `from` does not, to where they stay when the
-/// loop's work tree is gone. Loops without a work tree of their own, and without submodules, cost nothing.
+/// Copies the commits of submodules that `tree` has, and the tree `from` does not, to the repository that outlives the
+/// loop's work tree. Starts no process in a loop without its own work tree, or without submodules.
 pub(super) async fn share(open: &Loop<'_>, from: &Oid, tree: &Oid) -> Result<(), Error> {
     let repo = open.repo();
     if !open.state.has_own_work_tree() || !has_submodules(repo) {
@@ -56,14 +56,14 @@ pub(super) async fn share(open: &Loop<'_>, from: &Oid, tree: &Oid) -> Result<(),
     Ok(())
 }
 
-/// Returns whether a work tree has submodules, or had some.
+/// Returns whether a work tree has or had submodules.
 pub(super) fn has_submodules(repo: &Repo) -> bool {
     may_exist(&repo.top.join(".gitmodules")) || may_exist(&repo.git_dir.join("modules"))
 }
 
 /// Returns the repository of the submodule in this directory, if it is checked out.
 fn repository_at(dir: &Path) -> Option<PathBuf> {
-    // Git writes a path to it that goes up.
+    // Git writes a relative path with `..` to it.
     RepoLayout::of_work_tree(dir)?.common_dir.canonicalize().ok()
 }
 
@@ -74,15 +74,15 @@ fn shared_with(open: &Loop<'_>, own: &Path, path: &[u8]) -> Option<PathBuf> {
     shared_submodule(own, dirs, Some(&path_below(from, path)))
 }
 
-/// Copies all that the submodules of the loop's work tree have to where it stays. Returns false if that of one could not be
-/// copied.
+/// Copies all commits of the submodules of the loop's work tree to the shared repository. Returns false if one
+/// submodule could not be copied.
 pub(super) async fn share_all(open: &Loop<'_>) -> Result<bool, Error> {
     let top = &open.repo().top;
     let prefix = prefix_of(open);
     let mut places = BTreeMap::new();
     let dirs = [open.repo().git_dir.as_path(), open.repo().common_dir.as_path()];
     for own in submodule_repositories(dirs[0])? {
-        // Those that the loop has removed are there, too.
+        // Includes submodules that the loop has removed.
         let shared = shared_submodule(&own, dirs, None);
         places.insert(own, shared);
     }
@@ -106,7 +106,7 @@ pub(super) async fn share_all(open: &Loop<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Copies the commit of one, or says that it is only in the loop's work tree.
+/// Copies the commit of one submodule, or reports that only the loop's work tree has it.
 async fn copy(open: &Loop<'_>, moved: &Moved, own: Option<&Path>, to: Option<&Path>) {
     let name = name_of(open, moved);
     let (path, at) = (shown(&moved.path), moved.to.short());
@@ -125,7 +125,7 @@ async fn copy(open: &Loop<'_>, moved: &Moved, own: Option<&Path>, to: Option<&Pa
     }
 }
 
-/// Brings the commits of submodules that the work has to the work tree that gets it.
+/// Checks out the commits of submodules that the work has in the work tree that gets the work.
 pub(super) async fn bring(open: &Loop<'_>, target: &Repo, from: &Oid, merged: &Oid) -> Result<(), Error> {
     let own = open.repo();
     if !has_submodules(own) {
@@ -160,8 +160,8 @@ pub(super) async fn bring(open: &Loop<'_>, target: &Repo, from: &Oid, merged: &O
     Ok(())
 }
 
-/// Checks out in the loop's work tree the commits of submodules that the tree `to` has, and `from` does not. Side by side, they were
-/// made in another work tree, and copied to the repository that all share. Returns why one stays as it is, if one does.
+/// Checks out in the loop's work tree the commits of submodules that the tree `to` has, and `from` does not; sides
+/// copied them to the shared repository. Returns why a submodule stays unchanged, if one does.
 pub(super) async fn follow(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Option<String>, Error> {
     for moved in fetched(open, from, to).await? {
         let stays = open
@@ -175,8 +175,8 @@ pub(super) async fn follow(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Opti
     Ok(None)
 }
 
-/// Returns the path of a submodule of a submodule that is at another commit in the tree `to` than in `from`: only the one around it
-/// goes back to where it was.
+/// Returns the path of a nested submodule that is at another commit in the tree `to` than in `from`: git-ralph moves
+/// only the outer submodule back.
 pub(super) async fn nested_move(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Option<String>, Error> {
     for moved in fetched(open, from, to).await? {
         if let Some(inner) = moved_in(&open.repo().git, &moved).await.first() {
@@ -186,8 +186,8 @@ pub(super) async fn nested_move(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result
     Ok(None)
 }
 
-/// Lists the submodules that have another commit in the tree `to` than in `from`, with that commit in their repositories in the loop's
-/// work tree.
+/// Lists the submodules that have another commit in the tree `to` than in `from`, after fetching that commit into their
+/// repositories in the loop's work tree.
 async fn fetched(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Vec<Moved>, Error> {
     let repo = open.repo();
     if !has_submodules(repo) {
@@ -209,12 +209,12 @@ async fn fetch(open: &Loop<'_>, moved: &Moved, own: &Path) -> Result<(), Error> 
     let shared = shared_submodule(own, dirs, None);
     let shared = shared.as_deref().unwrap_or(own);
     let name = name_of(open, moved);
-    // What cannot be copied cannot be checked out, which is said there.
+    // If the copy fails, the checkout fails too, and reports it.
     let _ = copy_commit(shared, own, &moved.to, moved.from.as_ref(), &name).await;
     Ok(())
 }
 
-/// Returns the ref that keeps the commit of a submodule. Sides have those of their loop.
+/// Returns the ref that keeps the commit of a submodule. Sides use the refs of their loop.
 fn name_of(open: &Loop<'_>, moved: &Moved) -> String {
     prefix_of(open) + moved.to.as_str()
 }
@@ -233,7 +233,7 @@ struct Moved {
     to: Oid,
 }
 
-/// Lists the submodules among these changes of a tree, and those in them that changed with them, the outer ones first.
+/// Lists the submodules among these changes of a tree, and the nested ones that changed with them, outer ones first.
 async fn all_moved(git: &Git, changes: Vec<PathChange>) -> Result<Vec<Moved>, Error> {
     let mut found: Vec<Moved> = changed_links(changes, b"");
     let mut seen = 0;
@@ -251,7 +251,7 @@ async fn moved_in(git: &Git, outer: &Moved) -> Vec<Moved> {
     let Some(was) = outer.from.as_ref().filter(|_| repository_at(&dir).is_some()) else {
         return Vec::new();
     };
-    // A commit that is missing has no submodules that could be brought.
+    // The submodules of a missing commit cannot be copied.
     let changes = Git::at_top(&dir)
         .offline()
         .changes_among(was, &outer.to, &[])

@@ -1,8 +1,8 @@
-//! The part of a loop that may leave this machine, and that is taken from another one: nothing that runs a command, no
-//! command line (it can contain keys), no path of a machine, and nothing that belongs to one work tree or one process.
+//! The part of a loop that may be sent to another machine, and read from one: nothing that runs a command, no command
+//! line (it can contain keys), no path of a machine, and nothing that belongs to one work tree or one process.
 //!
-//! A field of the state is in its part that travels, or in the other one. Events are taken apart field by field, without a
-//! rest, except those that stay as a whole: a field that is added does not compile until it is decided here whether it travels.
+//! The state keeps its fields that travel apart from the others. Events are destructured field by field, without `..`,
+//! except those that stay as a whole: a new field does not compile until this file decides whether it travels.
 
 mod attempt;
 mod event_lines;
@@ -17,7 +17,7 @@ use crate::agent::program_of;
 use crate::events::{AttemptStarted, Event, GateEnded, ListPutBack, RefMoved, ReviewEnded, What};
 use crate::state::{Common, State};
 
-/// Returns the part of a state that travels, with texts for everybody.
+/// Returns the part of a state that travels, with texts made public.
 pub fn common(state: &State, text: &PublicText) -> Common {
     let mut common = state.common.clone();
     common.original_branch = state.begun_on().cloned();
@@ -43,15 +43,15 @@ pub fn common(state: &State, text: &PublicText) -> Common {
     common
 }
 
-/// Leaves of each command line only the program.
+/// Reduces each command line to its program.
 fn keep_programs(gates: &mut [String]) {
     for gate in gates {
         *gate = program_of(gate).to_owned();
     }
 }
 
-/// Returns what may be said of a story list: its path in the repository, the program of a command, or the name of a file
-/// on another machine, which stays recognizable as one.
+/// Returns the public name of a story list: its path in the repository, the program of a command, or the name of a file
+/// on another machine, marked as such.
 fn list_of(path: &str, is_command: bool) -> String {
     if is_command {
         return program_of(path).to_owned();
@@ -62,7 +62,7 @@ fn list_of(path: &str, is_command: bool) -> String {
     }
 }
 
-/// Returns the part of a loop's events that travels. What is no event of this version is left out.
+/// Returns the part of a loop's events that travels. Omits events unknown to this version.
 pub fn events(events: &[u8], text: &PublicText) -> Vec<u8> {
     let travelling = read(events).filter_map(|event| {
         Some(Event {

@@ -1,7 +1,7 @@
 //! Completed stories that their source still lists as open: no agent works on them a second time.
 //!
-//! Before each step git-ralph marks these stories in their source again, and refuses the step as long as that does not
-//! help. Once a story is seen as done, it is forgotten here: if the user opens it later, that is intended.
+//! Before each step git-ralph marks these stories in their source again, and refuses the step until the source shows
+//! them as done. A story shown as done is forgotten: if the user opens it later, that is intended.
 
 use super::{Loop, marks, numbers, stories};
 use crate::engine::step_place::require_on_branch;
@@ -12,7 +12,7 @@ use crate::settings::{Mark, Settings};
 use crate::state::{Completed, State};
 use crate::stories::{Listing, Story};
 
-/// Finds the story of this list that belongs to this checkpoint. A tracker's ids remain when titles change.
+/// Finds the story of this list that belongs to this checkpoint. Ids of trackers stay the same when titles change.
 fn find<'l>(state: &State, listing: &'l Listing, done: &Completed) -> Option<&'l Story> {
     let by_id = state.source().is_by_command();
     let mut stories = listing.stories.iter();
@@ -24,7 +24,7 @@ fn is_open(state: &State, listing: &Listing, done: &Completed) -> bool {
     find(state, listing, done).is_some_and(|story| !story.done && !story.optional)
 }
 
-/// Records whether the list shows a story as done that just got its checkpoint; the caller saves.
+/// Records whether the list shows a story as done that just got its checkpoint; the caller saves the state.
 pub(super) fn note_mark(state: &mut State, listing: &Listing, done: Completed) {
     let is_open = is_open(state, listing, &done);
     state.common.unmarked.retain(|other| other.id != done.id);
@@ -33,7 +33,7 @@ pub(super) fn note_mark(state: &mut State, listing: &Listing, done: Completed) {
     }
 }
 
-/// Refuses to go on while the list shows a completed story as open.
+/// Refuses to continue while the list shows a completed story as open.
 pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     let mut unmarked = state.common.unmarked.iter();
     match unmarked.find(|done| !is_skipped(state, done) && is_open(state, listing, done)) {
@@ -47,14 +47,14 @@ pub fn refuse_unmarked(state: &State, listing: &Listing) -> Result<(), Error> {
     }
 }
 
-/// Reads the list, and makes its source show every completed story as done, before anything else is worked on; returns the
-/// resulting list.
+/// Reads the list, and marks every completed story as done in its source, before other work; returns the resulting
+/// list.
 pub(super) async fn require_marks(open: &mut Loop<'_>, settings: &Settings) -> Result<Listing, Error> {
     let mut listing = stories::read_list(open).await?;
     let before = open.state.common.unmarked.clone();
     forget_marked(&mut open.state, &listing);
     if settings.mark == Mark::Auto && refuse_unmarked(&open.state, &listing).is_err() {
-        // A command may change files, which belong to the branch.
+        // A command may change files, which must belong to the loop's branch.
         require_on_branch(open).await?;
         let listed = tell_again(open, &listing).await?;
         open.view.drop_all();
@@ -84,7 +84,7 @@ fn is_skipped(state: &State, done: &Completed) -> bool {
     state.progress().skipped.contains(&done.id)
 }
 
-/// Marks the open ones once more; returns those that it tried to mark. The list shows whether that helped.
+/// Marks the open ones once more; returns the stories that it tried to mark. The list shows whether that helped.
 async fn tell_again(open: &Loop<'_>, listing: &Listing) -> Result<Vec<Completed>, FileError> {
     let unmarked = open.state.common.unmarked.clone().into_iter();
     let listed: Vec<Completed> = unmarked.filter(|done| !is_skipped(&open.state, done)).collect();

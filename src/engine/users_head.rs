@@ -1,5 +1,5 @@
-//! HEAD in a loop that leaves it in its place: the user's commits are accepted, and those of an attempt are taken off the
-//! branch again, and kept.
+//! HEAD in a loop that leaves it in its place: accepts the user's commits, and removes an attempt's commits from the
+//! branch again, and keeps them.
 
 use super::attempt::facts::Facts;
 use super::position::Position;
@@ -13,8 +13,8 @@ use crate::refs::{KeptRef, Update};
 /// The stash, whose entries are the reflog of this ref (git-stash(1)).
 const STASH: &str = "refs/stash";
 
-/// Accepts the commits that the user has made on HEAD since the last step: HEAD's place is there from now on. A HEAD that
-/// is on another branch stays there.
+/// Accepts the commits that the user has made on HEAD since the last step, and records the new position of HEAD. A HEAD
+/// on another branch stays there.
 pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.state.has_branch() {
         return Ok(());
@@ -31,7 +31,7 @@ pub(crate) async fn follow(open: &mut Loop<'_>) -> Result<(), Error> {
             oid: head.map(ToString::to_string).unwrap_or_default(),
         });
     };
-    // A detached HEAD may just as well have been moved to another commit.
+    // The user may have checked out another commit at a detached HEAD.
     if own.branch.is_none() && !open.git().is_ancestor(&was, &now).await? {
         return Ok(());
     }
@@ -96,8 +96,8 @@ pub(crate) async fn put_back(
     Ok((updates, kept))
 }
 
-/// Leaves out the changes of an attempt that are undone, whatever its outcome: to the branch of HEAD, and to the stash, if
-/// nothing was added to it.
+/// Removes from `changes` the changes of an attempt that are always undone: to the branch of HEAD, and to the stash, if
+/// the attempt added nothing to it.
 pub(crate) async fn leave_out(open: &Loop<'_>, facts: &Facts, changes: &mut RefChanges) -> Result<(), Error> {
     if open.state.has_branch() {
         return Ok(());

@@ -1,6 +1,6 @@
 //! Watches gates, hooks and the commands of trackers: they run outside an attempt, but may run code that the agent
-//! wrote. So git's own files and the refs are compared after them, as after an attempt: the files and the refs that
-//! keep the loop's work are restored, other changes are reported. Gates, and the commands that list and mark stories,
+//! wrote. So git's own files and the refs are compared after them, as after an attempt: the files, and the refs that
+//! keep the loop's work, are restored; other changes are reported. Gates, and the commands that list and mark stories,
 //! run inside the guard too; hooks, and the command after a checkpoint, are the user's, and may push.
 
 use std::collections::BTreeSet;
@@ -26,12 +26,12 @@ pub(crate) enum Who {
     Hook,
     /// The commands that list and mark stories.
     Tracker,
-    /// The one that runs after a checkpoint.
+    /// The command that runs after a checkpoint.
     Closed,
 }
 
 impl Who {
-    /// Returns their name, as the subject of a sentence.
+    /// Returns the name of the processes, as the subject of a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gates => "a gate",
@@ -41,7 +41,7 @@ impl Who {
         }
     }
 
-    /// Returns the name of the time in which they ran, after `during`.
+    /// Returns the name of the period in which they ran, after `during`.
     fn time(self) -> &'static str {
         match self {
             Self::Reviewer => "the review",
@@ -55,9 +55,9 @@ impl Who {
     }
 }
 
-/// The state of the repository before they ran. For gates and reviewers, which run what an attempt wrote, git's own files
-/// are saved as well: after a kill the next command restores them, as after an attempt. For the others they are not: a user
-/// who kills a hook that hangs may repair the repository before the next command.
+/// The state of the repository before these processes ran. For gates and reviewers, which run code of an attempt, git's
+/// own files are saved as well: after a kill the next command restores them, as after an attempt. For the other
+/// processes they are not saved: a user who kills a hung hook may repair the repository before the next command.
 pub(crate) struct Watch {
     files: GitFiles,
     refs: UserRefs,
@@ -68,7 +68,7 @@ pub(crate) struct Watch {
     who: Who,
 }
 
-/// Records the state of the repository before such processes run. Returns `None` if there is nothing to compare: the
+/// Records the state of the repository before such processes run. Returns `None` if a comparison is not needed: the
 /// stories do not come from a command, or the loop is closed and has nothing to lose.
 pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Error> {
     let is_needed = match who {
@@ -100,14 +100,14 @@ pub(crate) async fn begin(open: &Loop<'_>, who: Who) -> Result<Option<Watch>, Er
     }))
 }
 
-/// Compares the repository with its recorded state, once none of their processes is alive. Drops everything that was
-/// known of the repository.
+/// Compares the repository with its recorded state, once none of their processes is alive. Drops all cached knowledge
+/// of the repository.
 pub(crate) async fn end(open: &Loop<'_>, watch: Option<Watch>) -> Result<(), Error> {
     end_kept(open, watch, "").await
 }
 
-/// Does the same after processes that may only look: what they did to other refs is put back too where no other process can
-/// have done it, and their values are kept under names that begin with `name`.
+/// Does the same after processes that may only read: also restores other refs that no other process can have moved, and
+/// keeps their values under names that begin with `name`.
 pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) -> Result<(), Error> {
     let Some(watch) = watch else {
         return Ok(());
@@ -130,11 +130,11 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     open.view.drop_refs();
     let judged = judged::record(open).map(|record| judged::savepoint(open, &record));
     let record = open.attempt_record();
-    // New rules hide nothing of a tree that was judged.
+    // New ignore rules hide no file of a judged tree.
     let known = judged.as_ref().unwrap_or(&record.checkpoint);
     let changed = record.after_command(who.time(), &files, known).await;
     if !matches!(changed, Ok(false)) {
-        // If they were read before, they may have been planted.
+        // A configuration read before this point may contain planted hooks.
         open.context.configuration.hooks.replace(None);
     }
     changed?;
@@ -159,15 +159,15 @@ pub(crate) async fn end_kept(open: &Loop<'_>, watch: Option<Watch>, name: &str) 
     Ok(())
 }
 
-/// Returns the paths at which the index of the work tree, which every other git uses, has a repository.
+/// Returns the gitlink paths in the index of the work tree, which every other git uses.
 fn gitlinks(open: &Loop<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
     let index = open.repo().read_index_or_none(&open.repo().users_index())?;
     let links = index.entries().filter(|entry| entry.mode == GITLINK);
     Ok(links.map(|entry| entry.path.to_vec()).collect())
 }
 
-/// Takes repositories out of the index that were added to it: the user's next `git status` would run what their
-/// configuration names.
+/// Removes newly added gitlinks from the index: the user's next `git status` would run commands that the configuration
+/// of these repositories names.
 async fn remove_new_links(open: &Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) -> Result<(), Error> {
     let new: Vec<Vec<u8>> = gitlinks(open)?.difference(known).cloned().collect();
     if new.is_empty() {
@@ -181,7 +181,7 @@ async fn remove_new_links(open: &Loop<'_>, known: &BTreeSet<Vec<u8>>, who: Who) 
     Ok(())
 }
 
-/// Puts back refs that do not keep the loop's work, and keeps their values.
+/// Restores refs that do not keep the loop's work, and keeps their changed values.
 async fn put_others_back(open: &Loop<'_>, changes: RefChanges, name: &str, who: &str) -> Result<(), Error> {
     let mut kept = Vec::new();
     let moves = changes.undo_users(open.site(), &[], name, who, &mut kept);
@@ -197,8 +197,8 @@ async fn put_others_back(open: &Loop<'_>, changes: RefChanges, name: &str, who: 
     Ok(open.git().update_refs(&updates, why).await?)
 }
 
-/// Undoes the changes by `who` to the refs that keep the loop's work, to replacements, and those after which git cannot
-/// use a ref; values of replacements are kept under names that begin with `attempt`.
+/// Undoes the changes by `who` to the refs that keep the loop's work, to replacements, and to refs that git can no
+/// longer read; keeps values of replacements under names that begin with `attempt`.
 pub(crate) async fn put_own_refs_back(
     open: &Loop<'_>,
     changes: &RefChanges,

@@ -1,5 +1,5 @@
-//! Settles what the preparation of a loop's new work tree has made: none of it is work of the loop. Reports what the work tree
-//! lacks.
+//! Handles files that the preparation of a loop's new work tree made or changed: none is work of the loop. Reports what
+//! the work tree lacks.
 
 use std::path::Path;
 
@@ -11,11 +11,10 @@ use crate::git::worktree::{Count, Whose};
 use crate::git::{PathChange, Repo, StagedEntry, index, split_z};
 use crate::paths::{first_few, ignoring, path_of};
 
-/// File in the work tree's git directory: the command that has prepared it, and the paths that were untracked then, each with a NUL.
+/// File in the work tree's git directory: the command that prepared it, then the untracked paths, each with a NUL.
 const PREPARED: &str = "ralph/prepared";
 
-/// Reports submodules that are empty, and what git ignores in the work tree in which the command was typed and the new one has
-/// not.
+/// Reports empty submodules, and the ignored files that the new work tree lacks and the user's work tree has.
 pub(super) async fn tell_lacking(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
     let mut empty = made.git.submodules(None).await?;
     empty.retain(|path| entries_of(&made.top.join(path_of(path))).is_ok_and(|found| found.is_empty()));
@@ -35,8 +34,8 @@ pub(super) async fn tell_lacking(own: OwnTree<'_>, made: &Repo) -> Result<(), Er
     Ok(())
 }
 
-/// Puts the tracked files back that `ralph.worktreeSetup` changed, and returns the new files that it made and git does not
-/// ignore: they stay out of the loop's commits. Reports both.
+/// Restores the tracked files that `ralph.worktreeSetup` changed, and returns the new files that it made and git does
+/// not ignore: they stay out of the loop's commits. Reports both.
 pub(super) async fn settle(own: OwnTree<'_>, made: &Repo) -> Result<Vec<StagedEntry>, Error> {
     let scratch = made.git_dir.join("set-up.index");
     let (head, base) = (made.head().await?.oid, made.git.tree_of_name("HEAD").await?);
@@ -69,7 +68,7 @@ pub(super) async fn settle(own: OwnTree<'_>, made: &Repo) -> Result<Vec<StagedEn
     Ok(new.into_iter().filter_map(|change| change.is).collect())
 }
 
-/// Notes what the preparation of a work tree has made: all that is untracked there.
+/// Records all untracked files of a work tree as made by its preparation.
 pub(super) async fn note_prepared(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
     let args = ["-z", "--others", "--directory"];
     let untracked = made.git.cmd("ls-files", args).bytes().await?;
@@ -79,7 +78,7 @@ pub(super) async fn note_prepared(own: OwnTree<'_>, made: &Repo) -> Result<(), E
     Ok(door.write(Path::new(PREPARED), &noted, 0o600, Durability::Atomic)?)
 }
 
-/// Returns what was noted, directories with a final slash; `None` if nothing was, or another command would prepare it now.
+/// Returns the recorded paths, directories with a final slash; `None` without a record, or if the command has changed.
 pub(super) fn prepared_in(own: OwnTree<'_>, made: &Repo) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let noted = read_if_there(&made.git_dir.join(PREPARED))?;
     let noted = noted.map(|noted| split_z(&noted)).unwrap_or_default();

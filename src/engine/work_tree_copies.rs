@@ -1,5 +1,5 @@
-//! Copies ignored files of the work tree in which a command was typed into the new work tree of a loop, as
-//! `ralph.worktreeCopy` says.
+//! Copies ignored files of the work tree in which a command was typed into a loop's new work tree
+//! (`ralph.worktreeCopy`).
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -13,18 +13,18 @@ use crate::fs::{Below, Links, link_of, may_exist, open_regular, path_below, seen
 use crate::git::Repo;
 use crate::paths::{path_of, shown};
 
-/// The most files that are copied.
+/// Maximum number of files to copy.
 const MOST_FILES: usize = 50_000;
-/// The most bytes that are copied.
+/// Maximum number of bytes to copy.
 const MOST_BYTES: u64 = 1 << 30;
-/// The file by which a virtual environment of Python is known (PEP 405): its programs write into the one that they came from.
+/// The file that identifies a virtual environment of Python (PEP 405): its programs contain the path of the original.
 const ENVIRONMENT: &[u8] = b"pyvenv.cfg";
 
-/// Copies the ignored files that match these pathspecs. Links into the work tree that they come from lead into the new one;
-/// scripts whose first line leads there are named.
+/// Copies the ignored files that match these pathspecs. Symlinks into the source work tree are redirected to the new
+/// one; scripts whose first line names a program there are reported.
 ///
 /// # Errors
-/// If these are too many, or a virtual environment, or cannot be copied.
+/// If they exceed a limit, include a virtual environment, or cannot be copied.
 pub(super) async fn copy_ignored(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
     let (from, pathspecs) = (&own.context.repo, &own.settings.worktree_copy);
     if pathspecs.is_empty() {
@@ -51,7 +51,7 @@ pub(super) async fn copy_ignored(own: OwnTree<'_>, made: &Repo) -> Result<(), Er
     Ok(())
 }
 
-/// Refuses what should be made by a command in the new work tree instead.
+/// Refuses files that a command should make in the new work tree instead.
 fn refuse_copy(top: &Path, paths: &[Vec<u8>]) -> Result<(), Error> {
     let is_environment = |path: &&Vec<u8>| path.rsplit(|byte| *byte == b'/').next() == Some(ENVIRONMENT);
     if let Some(found) = paths.iter().find(is_environment) {
@@ -68,8 +68,8 @@ fn refuse_copy(top: &Path, paths: &[Vec<u8>]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Copies one file or link, if nothing is in its place. Returns false for a script that runs a program of the work tree that
-/// it comes from.
+/// Copies one file or symlink, unless its place is taken. Returns false for a script that runs a program of the source
+/// work tree.
 fn copy(from: &Path, made: &Path, path: &[u8]) -> Result<bool, Error> {
     let (source, to, door) = (path_below(from, path), path_of(path), Below::new(made));
     let Some(found) = seen_itself(&source).filter(|_| !may_exist(&made.join(to))) else {
@@ -88,7 +88,7 @@ fn copy(from: &Path, made: &Path, path: &[u8]) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Makes the directories above a path, each with the permissions of the one that it comes from.
+/// Makes the directories above a path, each with the permissions of its source.
 fn make_dirs(from: &Path, door: &Below, path: &Path) -> Result<(), Error> {
     let above: Vec<&Path> = path
         .ancestors()
@@ -97,7 +97,7 @@ fn make_dirs(from: &Path, door: &Below, path: &Path) -> Result<(), Error> {
         .collect();
     for dir in above.into_iter().rev().filter(|dir| !may_exist(&door.path(dir))) {
         let mode = seen_itself(&from.join(dir)).map_or(0, |found| found.permissions().mode() & 0o777);
-        // Files are to be made in it.
+        // The copy must be able to make files in it.
         door.make_dir(dir, mode | 0o700)?;
     }
     Ok(())

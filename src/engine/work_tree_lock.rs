@@ -1,6 +1,6 @@
-//! The lock (git-worktree(1)) of a work tree that a loop made for itself: from its first moment until its loop is closed, so
-//! that git neither prunes nor removes it. The lock's reason names the change, and says so while the work tree is being made:
-//! git may not have written all of its files if that was cut off.
+//! The lock (git-worktree(1)) of a work tree that a loop made for itself, held until the loop is closed, so that git
+//! neither prunes nor removes the work tree. The reason of the lock names the change, and marks a work tree that is
+//! being made: if git was killed, some of its files may be missing.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use crate::git::{Repo, RepoLayout};
 use crate::names::Change;
 use crate::state::Store;
 
-/// Maximum length of the reason for which a work tree is locked, in bytes.
+/// Maximum length of a lock reason, in bytes.
 const MOST_OF_A_REASON: u64 = 1 << 16;
 /// Name of the file with the reason of a lock (gitrepository-layout(5), `worktrees/<id>/locked`).
 const LOCKED: &str = "locked";
-/// The beginning of each reason.
+/// The prefix of each reason.
 const OURS: &str = "git ralph: ";
-/// The end of the reason while a work tree is being made.
+/// The suffix of the reason while a work tree is being made.
 const BEING_MADE: &str = " (being made)";
 
 /// Returns the reason for which the work tree of a loop is locked.
@@ -25,7 +25,7 @@ pub(super) fn reason(change: &Change) -> String {
     format!("{OURS}{change}")
 }
 
-/// Returns the reason for which it is locked while it is being made.
+/// Returns the reason for which a work tree is locked while it is being made.
 pub(super) fn making(change: &Change) -> String {
     format!("{OURS}{change}{BEING_MADE}")
 }
@@ -47,7 +47,7 @@ pub(super) fn is_half_made(change: &Change, top: &Path) -> bool {
     is_locked(top, &making(change))
 }
 
-/// Returns the change for whose loop a work tree is locked, and whether that is being made.
+/// Returns the change whose loop locked a work tree, and whether the work tree is being made.
 pub(super) fn owner(top: &Path) -> Option<(Change, bool)> {
     let reason = reason_of(top)?;
     let name = reason.strip_prefix(OURS)?;
@@ -56,7 +56,7 @@ pub(super) fn owner(top: &Path) -> Option<(Change, bool)> {
     Some((change, begun.is_some()))
 }
 
-/// Lists the work trees that a git-ralph which was cut off began to make, with their changes.
+/// Lists the work trees that a killed git-ralph began to make, with their changes.
 pub fn half_made(repo: &Repo) -> Result<Vec<(Change, PathBuf)>, FileError> {
     let trees = repo.layout().linked_work_trees()?;
     let begun = trees.filter_map(|top| match owner(&top)? {
@@ -71,12 +71,12 @@ pub fn half_made(repo: &Repo) -> Result<Vec<(Change, PathBuf)>, FileError> {
 /// Notes that a work tree is complete, in a file with these permissions.
 ///
 /// # Errors
-/// If its git directory cannot be found or written: it counts as half made then.
+/// If its git directory cannot be found or written: the work tree counts as half made then.
 pub(super) fn note_made(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
     note(top, &reason(change), mode)
 }
 
-/// Notes that a work tree is being made from one that was complete.
+/// Notes that a complete work tree is being changed into a new one.
 pub(super) fn note_making(change: &Change, top: &Path, mode: u32) -> Result<(), Error> {
     note(top, &making(change), mode)
 }

@@ -32,7 +32,7 @@ impl Notices for OwnTree<'_> {
     }
 }
 
-/// Returns whether a work tree can be made here: nothing is, or an empty directory.
+/// Returns whether a work tree can be made in this directory: it is missing or empty.
 pub(in crate::engine) fn is_free(top: &Path) -> Result<bool, FileError> {
     Ok(match target_of(top)? {
         Some(found) => found.is_dir() && entries_of(top)?.is_empty(),
@@ -52,7 +52,7 @@ pub(in crate::engine) fn configured(main: &Path, settings: &Settings) -> PathBuf
     }
 }
 
-/// Returns why no work tree can be made where `ralph.worktreeDir` says; `main` is the main work tree.
+/// Returns why no work tree can be made in the directory of `ralph.worktreeDir`; `main` is the main work tree.
 pub fn unusable_place(main: &Path, settings: &Settings) -> Option<String> {
     settings.worktree_dir.as_ref()?;
     why_unusable(&configured(main, settings))
@@ -70,7 +70,7 @@ pub(super) fn why_unusable(dir: &Path) -> Option<String> {
     Some(format!("{} {why}", above.display()))
 }
 
-/// Returns the path with links resolved as far as it exists.
+/// Returns the path with symlinks resolved as far as it exists.
 pub(super) fn real(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for component in path.components() {

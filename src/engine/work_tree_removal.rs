@@ -1,5 +1,5 @@
 //! Removes work trees that loops made for themselves. Files of such a work tree are deleted only if a commit has them;
-//! everything else is moved to the trash first, or the work tree stays.
+//! all others are moved to the trash first, or the work tree stays.
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +17,10 @@ use crate::settings::Settings;
 /// Name of the directory in a loop's trash for files of its work tree that no commit has.
 pub(super) const TRASH: &str = "worktree";
 
-/// File in the work tree's git directory: the index that describes what git checks out there.
+/// File in the work tree's git directory: the index of the files that git checks out there.
 const SCRATCH: &str = "removal.index";
 
-/// Returns the directories in the trash that work trees were emptied into: `trash`, and those numbered after it.
+/// Returns the trash directories that got the files of work trees: `trash`, and those numbered after it.
 pub(super) fn emptied_into(trash: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut found = Vec::new();
     let mut next = trash.to_owned();
@@ -33,30 +33,30 @@ pub(super) fn emptied_into(trash: &Path) -> Result<Vec<PathBuf>, FileError> {
     Ok(found)
 }
 
-/// The end of an attempt to remove a work tree.
+/// The result of removing a work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
-    /// It is removed. Files that no commit has were moved to this directory, if there were any.
+    /// The work tree is removed. Files that no commit has are now in this directory, if there were any.
     Done(Option<PathBuf>),
-    /// It stays as it is, for this reason.
+    /// The work tree stays unchanged, for this reason.
     Stays(&'static str),
 }
 
-/// The part of a removal that is the same for all work trees.
+/// The contents of a work tree that is to be removed.
 struct Contents {
     /// Files that a commit has.
     kept: Vec<Vec<u8>>,
     /// Paths that git ignores, directories with a final slash.
     ignored: Vec<Vec<u8>>,
-    /// The submodules that are checked out, which are among those paths.
+    /// The submodules that are checked out, which are among the ignored paths.
     submodules: Vec<Vec<u8>>,
-    /// True if nothing else is there, and nothing is missing.
+    /// True if the work tree has no other files, and none is missing.
     is_whole: bool,
 }
 
-/// Removes the work tree of a closed loop, in which `own` runs git. `outside` runs it in another directory. The work tree
-/// stays if it was changed since it was closed, or if its submodules have commits that are only there (`are_shared` is
-/// false). The repositories of its submodules go to the trash with them; those of a side are removed if they are clean.
+/// Removes the work tree of a closed loop, in which `own` runs git. `outside` runs it in another directory. The work
+/// tree stays if it was changed since the loop was closed, or if only its submodules have some of their commits
+/// (`are_shared` is false). Repositories of submodules go to the trash with it; clean ones of a side are removed.
 pub(super) async fn remove_final(
     outside: &Git,
     own: &Git,
@@ -88,7 +88,7 @@ pub(super) async fn remove_final(
         }
     }
     outside.unlock_work_tree(top).await?;
-    // Git removes one with submodules only by force; it was looked at just now.
+    // Git removes a work tree with submodules only with `-f`; its contents were just checked.
     let force = ["-f"];
     let force = force.get(..usize::from(has_submodules)).unwrap_or_default();
     if let Err(error) = outside.remove_work_tree(top, force).await
@@ -99,8 +99,8 @@ pub(super) async fn remove_final(
     Ok(Removal::Done(moved))
 }
 
-/// Leaves submodules where they are which have nothing but their commit: git removes them with the work tree. Returns whether all are
-/// left.
+/// Leaves submodules in place that have nothing but their commit: git removes them with the work tree. Returns whether
+/// all are left.
 async fn drop_clean(own: &Git, contents: &mut Contents) -> bool {
     let mut clean = Vec::new();
     for path in &contents.submodules {
@@ -126,7 +126,7 @@ async fn is_clean_clone(own: &Git, path: &[u8]) -> Result<bool, GitError> {
     Ok(found.is_empty() && git.submodules(None).await?.is_empty())
 }
 
-/// Moves the repositories of the submodules of a work tree beside what was moved to the trash: they have more than commits.
+/// Moves the repositories of the submodules of a work tree to the trash beside its files: they have more than commits.
 fn put_modules_away(
     git_dir: &Path,
     moved: Option<PathBuf>,
@@ -151,7 +151,7 @@ async fn stays(outside: &Git, top: &Path, why: &'static str) -> Result<Removal, 
 }
 
 /// Removes a work tree in which no loop has begun, even if git had not written all of its files yet. Files that git did
-/// not write are moved to `trash`. It stays if nothing would keep its commit, or git does not know it.
+/// not write are moved to `trash`. It stays if no ref keeps its commit, or git does not know it.
 pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Result<Removal, Error> {
     let git = &repo.git;
     let mut moved = None;
@@ -187,15 +187,15 @@ pub(super) async fn remove_unused(repo: &Repo, top: &Path, trash: &Path) -> Resu
     Ok(Removal::Done(moved))
 }
 
-/// Removes a work tree that this process has made, with everything in it: the commands that ran in it wrote the rest.
+/// Removes a work tree that this process has made, with all files: the commands that ran in it wrote the rest.
 pub(super) async fn remove_new(repo: &Repo, top: &Path, settings: &Settings) -> Result<(), Error> {
     delete(&repo.git, top).await?;
     drop_empty_parent(repo.main_top().await?.as_deref(), top, settings);
     Ok(())
 }
 
-/// Removes a work tree. It is locked until it is gone, so that after a kill it is known as half made. A git that was cut off at its
-/// very beginning leaves an empty directory.
+/// Removes a work tree. It stays locked until it is gone, so that after a kill it counts as half made. A git that was
+/// killed at its start leaves an empty directory.
 async fn delete(git: &Git, top: &Path) -> Result<(), GitError> {
     let removed = git.remove_work_tree(top, &["-f", "-f"]).await;
     let _ = remove_named_dir(top);
@@ -205,7 +205,7 @@ async fn delete(git: &Git, top: &Path) -> Result<(), GitError> {
     }
 }
 
-/// Removes the configured directory for work trees if nothing is left in it; `main` is the main work tree.
+/// Removes the configured directory for work trees if it is empty; `main` is the main work tree.
 pub(super) fn drop_empty_parent(main: Option<&Path>, top: &Path, settings: &Settings) {
     if let (Some(main), Some(parent)) = (main, top.parent())
         && parent == configured(main, settings)
@@ -214,7 +214,7 @@ pub(super) fn drop_empty_parent(main: Option<&Path>, top: &Path, settings: &Sett
     }
 }
 
-/// Returns whether a work tree has nothing but its commit, and what git ignores; flags of its index hide nothing.
+/// Returns whether a work tree has only its commit and ignored files; flags of its index hide no change.
 pub(super) async fn is_as_committed(top: &Path) -> Result<bool, Error> {
     let Some(layout) = RepoLayout::of_work_tree(top) else {
         return Ok(false);
@@ -255,7 +255,7 @@ async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
     let mut ignored = with(b"!! ");
     let changed = [with(b" M "), with(b" T ")].concat();
     kept.retain(|path| !changed.contains(path));
-    // Submodules are moved as a whole. One that is gone was moved before.
+    // Submodules are moved as a whole. A missing one was moved before.
     let mut submodules = git.submodules(scratch).await?;
     let gone = with(b" D ")
         .iter()
@@ -276,18 +276,18 @@ async fn look(git: &Git, scratch: Option<&Path>) -> Result<Contents, Error> {
     })
 }
 
-/// Returns whether a ref has a commit.
+/// Returns whether a ref contains a commit.
 pub(super) async fn is_kept(git: &Git, commit: &Oid) -> Result<bool, GitError> {
     let args = ["--count=1", "--format=x", "--contains", commit.as_str()];
     Ok(!git.cmd("for-each-ref", args).bytes().await?.is_empty())
 }
 
-/// Returns whether something is in a directory; something else in its place counts, too.
+/// Returns whether a directory has entries; anything that is no directory counts, too.
 fn has_entries(dir: &Path) -> bool {
     may_exist(dir) && entries_of(dir).map_or(true, |entries| !entries.is_empty())
 }
 
-/// Returns whether nothing but the link to the repository is in a work tree.
+/// Returns whether a work tree has nothing but the link to its repository.
 fn has_only_link(top: &Path) -> bool {
     entries_of(top).is_ok_and(|entries| entries.iter().all(|entry| entry.file_name() == ".git"))
 }

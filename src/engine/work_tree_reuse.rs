@@ -1,4 +1,4 @@
-//! Uses the work tree of a side whose story was accepted for its next story, as its preparation left it: that has not to run again.
+//! Reuses the work tree of a side whose story was accepted for its next story, without preparing it again.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -19,10 +19,10 @@ use crate::protect::{KeptModes, put_unkept_away};
 use crate::refs::Update;
 use crate::state::{State, Store};
 
-/// The names of files with rules by which git takes other files for ignored, or for changed.
+/// The names of files with rules that decide which other files git ignores, or sees as changed.
 const RULES: [&[u8]; 2] = [b".gitignore", b".gitattributes"];
 
-/// Names the entries of a linked work tree's git directory, if it has no settings, operations and refs of its own.
+/// Names of the entries of a linked work tree's git directory without settings, operations and refs of its own.
 const PLAIN: [&str; 9] = [
     "COMMIT_EDITMSG",
     "HEAD",
@@ -35,7 +35,7 @@ const PLAIN: [&str; 9] = [
     "ralph",
 ];
 
-/// The changes that lead from what is in a work tree to what it gets, and what its preparation made.
+/// The changes from the present content of a work tree to its next content, and the files made by its preparation.
 struct Way {
     made: Repo,
     from: Oid,
@@ -47,15 +47,15 @@ struct Way {
 }
 
 impl OwnTree<'_> {
-    /// Returns the state of the side which was closed last in this place.
+    /// Returns the state of the side that was last closed in this place.
     pub(super) fn closed_side(self) -> Result<Option<State>, Error> {
         let state = Store::new(&self.context.repo.common_dir, self.change).load()?;
         Ok(state.filter(|state| state.here.is_side && !state.is_live()))
     }
 
-    /// Checks a commit out in the work tree that a side has left, and moves what neither a commit has nor its preparation made to
-    /// the trash. Returns the new files of the preparation; `None` if a new work tree is needed: this one is not as it was left, its
-    /// preparation would make something else for this commit, other rules decide which files git ignores, or something fails.
+    /// Checks a commit out in the work tree that a side has left, and moves files to the trash that neither a commit
+    /// has nor its preparation made. Returns the new files of the preparation; `None` if a new work tree is needed:
+    /// this one has changed, its preparation or the ignore rules differ for this commit, or an operation fails.
     pub(super) async fn take_over(self, left: &State, head: &Oid) -> Result<Option<Vec<StagedEntry>>, Error> {
         let taken = async {
             match self.way_to(left, head).await? {
@@ -69,7 +69,7 @@ impl OwnTree<'_> {
         })
     }
 
-    /// Deletes the ref that has kept the commit of a work tree which a side left. What else a user left there stays.
+    /// Deletes the ref that kept the commit of a work tree that a side left. Other files that a user left there stay.
     pub(super) async fn forget_left(self, left: &State) -> Result<(), Error> {
         let git = &self.context.repo.git;
         let name = self.change.ralph_ref("finished");
@@ -82,14 +82,14 @@ impl OwnTree<'_> {
         Ok(())
     }
 
-    /// Finds the way to a commit; `None` if there is none that loses nothing, and leads to what a new work tree would be.
+    /// Finds the changes to a commit; `None` if they would lose files, or give another result than a new work tree.
     async fn way_to(self, left: &State, head: &Oid) -> Result<Option<Way>, Error> {
         let (top, repo) = (left.work_tree(), &self.context.repo);
         let layout = RepoLayout::of_work_tree(top).filter(|layout| layout.shares(&repo.common_dir));
         let (Some(layout), Some(base)) = (layout, &left.common.original_head) else {
             return Ok(None);
         };
-        // Before git runs there: an attempt beside it may have set something.
+        // Checked before git runs there: a parallel attempt may have changed its settings.
         if !is_locked(top, &reason(self.change)) || !is_plain(&layout.git_dir)? {
             return Ok(None);
         }
@@ -121,7 +121,7 @@ impl OwnTree<'_> {
         Ok(is_usable.then_some(way))
     }
 
-    /// Goes this way. If this process dies, the work tree counts as half made.
+    /// Makes these changes. If this process dies, the work tree counts as half made.
     async fn go(self, way: Way, head: &Oid) -> Result<Option<Vec<StagedEntry>>, Error> {
         let (made, repo) = (&way.made, &self.context.repo);
         let mode = repo.sharing.file_mode();
@@ -164,7 +164,7 @@ impl Way {
         untracked.map(|path| path.strip_suffix(b"/").unwrap_or(path))
     }
 
-    /// Removes empty directories, besides those of the preparation.
+    /// Removes empty directories, except those of the preparation.
     fn remove_empty_dirs(&self) -> Result<(), FileError> {
         let made: HashSet<&[u8]> = self.of_preparation().collect();
         let (mut found, mut next) = (Vec::new(), vec![Vec::new()]);
@@ -179,7 +179,7 @@ impl Way {
             }
         }
         for dir in found.iter().rev() {
-            // One that is not empty stays.
+            // A directory that is not empty stays.
             let _ = remove_named_dir(&path_below(&self.made.top, dir));
         }
         Ok(())
@@ -192,7 +192,7 @@ impl Way {
         !names.any(|name| RULES.contains(&name))
     }
 
-    /// Returns whether the preparation would make the same for both trees as for the commit for which it ran, and all of that is there.
+    /// Returns whether the preparation would have the same result for both trees as for `base`, and its files exist.
     async fn is_prepared(&self, own: OwnTree<'_>, base: &Oid) -> Result<bool, Error> {
         let (git, inputs) = (&self.made.git, own.settings.all_setup_inputs());
         let before = git.tree_of(base).await?;
@@ -209,15 +209,15 @@ impl Way {
             .all(|path| may_exist(&path_below(&self.made.top, path)))
     }
 
-    /// Returns whether files and index are those of the commit `at`.
+    /// Returns whether files and index match the commit `at`.
     async fn is_as_left(&self, at: &Oid) -> Result<bool, Error> {
         let staged = ["--cached", "--quiet", at.as_str(), "--"];
         let staged = self.made.git.cmd("diff-index", staged).any_exit().await?;
         Ok(staged.code == Some(0) && self.has_nothing_but(&self.from, at).await?)
     }
 
-    /// Returns whether the files are those of a commit with this tree, and the new ones of the preparation; no flag of the index hides
-    /// or leaves out any.
+    /// Returns whether the files are those of a commit with this tree, and the new ones of the preparation, and no flag
+    /// of the index hides or omits a file.
     async fn has_nothing_but(&self, tree: &Oid, commit: &Oid) -> Result<bool, Error> {
         let made = &self.made;
         let scratch = made.git_dir.join("set-up.index");
@@ -236,7 +236,7 @@ impl Way {
     }
 }
 
-/// Removes the settings of a linked work tree that is to be removed: an attempt beside it may have set a filter, which git would run.
+/// Removes the settings of a linked work tree before its removal: a parallel attempt may have set a filter for git.
 pub(super) fn drop_settings(top: &Path) -> Result<(), FileError> {
     match RepoLayout::of_work_tree(top) {
         Some(layout) => Below::new(&layout.git_dir).remove_file(&layout.git_dir.join("config.worktree")),

@@ -26,7 +26,7 @@ const LOG: &str = "setup.log";
 /// File there with the mark of the processes of that command.
 const RUN: &str = "setup.run";
 
-/// Runs that command, if there is one.
+/// Runs the command, if the settings have one.
 ///
 /// # Errors
 /// If it fails, or moves HEAD.
@@ -39,8 +39,8 @@ pub(super) async fn set_up(own: OwnTree<'_>, made: &Repo) -> Result<(), Error> {
     require_same_head(command, made, &before).await
 }
 
-/// Refuses a preparation that has moved HEAD: its commits would be the beginning of the loop. The branch of a loop that is
-/// resumed is put back.
+/// Refuses a preparation that has moved HEAD: the loop would begin at its commits. Restores the branch of a loop that
+/// is resumed.
 async fn require_same_head(command: &str, made: &Repo, before: &Head) -> Result<(), Error> {
     if made.head().await? == *before {
         return Ok(());
@@ -56,7 +56,7 @@ async fn require_same_head(command: &str, made: &Repo, before: &Head) -> Result<
     })
 }
 
-/// Runs it to its end; once more if it met git's configuration locked.
+/// Runs the command to its end; once more if the configuration was locked.
 async fn run(own: OwnTree<'_>, command: &str, top: &Path) -> Result<(), Error> {
     let (context, settings) = (own.context, own.settings);
     let git_dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir);
@@ -67,7 +67,7 @@ async fn run(own: OwnTree<'_>, command: &str, top: &Path) -> Result<(), Error> {
     let inside = Inside::Setup { top, from };
     let confined = boxed::confine(context, settings, inside, Vec::new()).await?;
     let run = run_name(Timestamp::now());
-    // If this process dies, the next command ends what the command has started.
+    // If this process dies, the next command ends the processes that the setup command has started.
     door.write_private(&dir.join(RUN), &run)?;
     let path = door.path(&dir.join(LOG));
     let log = door.begin_file(&path)?;
@@ -121,7 +121,7 @@ async fn run(own: OwnTree<'_>, command: &str, top: &Path) -> Result<(), Error> {
     }
 }
 
-/// Ends the processes of a command whose git-ralph was killed while it prepared this work tree.
+/// Ends the processes of a setup command whose git-ralph was killed while it prepared this work tree.
 pub(super) async fn end_setup(top: &Path) -> Result<(), Error> {
     let dir = RepoLayout::of_work_tree(top).map(|layout| layout.git_dir.join("ralph"));
     let run = dir.map(|dir| read_if_there(&dir.join(RUN))).transpose()?;
