@@ -10,9 +10,9 @@
 //! - `attempt` runs an agent, its gates and its reviewer, and only reads the loop; `steps/attempt` leads from the
 //!   choice of a story to its checkpoint, or back.
 //! - `question` asks the user, and frees the loop for other commands meanwhile.
-//! - `lifecycle_hooks` runs the user's hooks around these steps. `guard_rail` and `watch` protect the repository from
-//!   every process that is not git-ralph's own; `shared_stash` protects the stash. `staged_content` keeps content that
-//!   only the user's index has. `stash` and `users_head` serve a loop that leaves HEAD in its place.
+//! - `lifecycle_hooks` runs the user's hooks. `guard_rail` and `watch` protect the repository from other processes,
+//!   `shared_stash` the stash. `staged_content` keeps content that only the user's index has. `stash` and `users_head`
+//!   serve a loop that leaves HEAD in place. `run_command` runs the user's commands; `numbers` numbers attempts.
 //!
 //! The engine neither parses the command line nor prints: it reports to an [`Observer`](crate::events::Observer).
 

@@ -13,13 +13,13 @@ pub fn agent_of(given: &[OsString], settings: &Settings, top: &Path) -> Option<A
     Agent::choose(given, settings.agent.as_deref(), &settings.agents, top)
 }
 
-/// Chooses the agent that stands in for one that cannot work, if the settings name one.
+/// Chooses the agent that replaces one that cannot work, if the settings name one.
 pub(crate) fn stand_in(settings: &Settings, top: &Path) -> Option<Agent> {
     let name = settings.fallback_agent.as_deref()?;
     Agent::choose(&[], Some(name), &settings.agents, top)
 }
 
-/// Chooses the agent of the next attempt at a story: a retry can have one of its own.
+/// Chooses the agent of the next attempt at a story; the settings can name another agent for retries.
 pub fn usual_agent(
     state: &State,
     story: &Story,
@@ -35,8 +35,8 @@ pub fn usual_agent(
     }
 }
 
-/// Returns the agents of the settings whose programs are missing, each with its setting: a run would stop at them.
-/// A `given` one takes the place of the first two.
+/// Returns the agents of the settings whose programs are missing, each with its setting: a run would stop at them. A
+/// `given` agent replaces the first two.
 pub fn missing_agents(given: &[OsString], settings: &Settings, top: &Path) -> Vec<(&'static str, String)> {
     let (mut all, free) = (Vec::new(), given.is_empty());
     for (key, names, is_used) in [

@@ -1,4 +1,4 @@
-//! Who hears an agent's process. The loop is not named here: while an agent runs, the loop is free.
+//! The listener of an agent's process. It has no access to the loop, which is unlocked while the agent runs.
 
 use tokio::sync::oneshot;
 
@@ -7,22 +7,22 @@ use crate::agent::process::Listener;
 use crate::engine::output_tail::OutputTail;
 use crate::events::{News, Observer, Stream};
 
-/// Listens to an agent: decodes it and shows it.
+/// Decodes the output of an agent, and shows it.
 pub(super) struct AgentListener<'a> {
-    /// The change that it works on.
+    /// The change that the agent works on.
     pub change: String,
     pub observer: &'a dyn Observer,
     pub decoder: &'a mut Decoder,
     /// The end of its readable output.
     pub tail: OutputTail,
-    /// Gets its process id.
+    /// Receives the agent's process id.
     pub started: Option<oneshot::Sender<i32>>,
 }
 
 impl Listener for AgentListener<'_> {
     fn started(&mut self, pid: i32) {
         if let Some(started) = self.started.take() {
-            // Who does not wait for it has given up the attempt.
+            // A dropped receiver means that the attempt was given up.
             let _ = started.send(pid);
         }
     }

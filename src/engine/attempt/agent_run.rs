@@ -39,7 +39,7 @@ pub(crate) async fn run_agent(
     let prompt_file = open.site().file("prompt.md");
     let door = open.store.door();
     door.write_private(&prompt_file, text)?;
-    // For those who look: the one above is the next attempt's soon.
+    // A copy for the user: the next attempt overwrites the prompt file above.
     door.write_private(&open.store.attempt_prompt(&begun.story.id, begun.number), text)?;
     let guard = guard_rail::set_up(open, begun.settings.guard, begun.facts.stash.as_ref()).await;
     let job = job(open, begun, guard);
@@ -109,7 +109,7 @@ pub(super) fn agent_job(
     }
 }
 
-/// Returns the job of a process of an attempt; `settings` are for its git, in addition to those that every attempt has.
+/// Returns the job of a process of an attempt; `settings` extend the git settings of every attempt.
 pub(super) fn job(open: &Loop<'_>, begun: &Begun, settings: GitSettings) -> Job {
     let story = &begun.story;
     let mut job = plain_job(open, &begun.run, settings);
@@ -167,8 +167,8 @@ pub(super) async fn run_job(
     Ok((restore_link(open, &link, ended)?, listener.tail.text()))
 }
 
-/// Notes the agent's process in the state. Even if this fails, the mark in the environment finds the process; after a power
-/// cut there is none.
+/// Records the agent's process in the state. If this fails, the mark in the environment still identifies the process;
+/// after a power cut the process is gone.
 fn note_process(open: &Loop<'_>, pid: i32) {
     open.state.note_running(|running| {
         running.pid = Some(pid);

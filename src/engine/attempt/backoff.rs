@@ -14,9 +14,9 @@ use crate::settings::{MAX_DURATION, Settings, to_std};
 const FIRST: Duration = Duration::from_secs(10);
 /// The longest delay of that series.
 const LONGEST: Duration = Duration::from_secs(300);
-/// The most repeats of an attempt that crashes end: each may cost as much as a whole attempt.
+/// Maximum number of repeats of an attempt that crashes end: each may cost as much as a whole attempt.
 pub(crate) const MOST_CRASHES: u32 = 5;
-/// Number of seconds beyond which a duration no longer matters.
+/// Number of seconds that stands for any longer duration.
 const FOREVER: u64 = 10 * 365 * 86_400;
 /// Time between two updates of the countdown.
 const TICK: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub(crate) struct Unavailable {
     pub reason: String,
     /// Seconds until the service answers again, if it said so.
     pub retry_after: Option<u64>,
-    /// Time that the agent spent waiting for it, or at most that long.
+    /// Time that the agent spent waiting for the service, or an upper bound of it.
     pub waited: Duration,
 }
 
@@ -43,14 +43,14 @@ impl Unavailable {
     }
 }
 
-/// Why a service gave no answer, although it still may.
+/// The reason why a wait for a service ended without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unanswered {
     /// This signal asked git-ralph to stop.
     Interrupted(i32),
-    /// It cannot answer for longer than a limit allows, described by the text.
+    /// The service is unavailable for longer than a limit allows, which the text describes.
     Limited(String),
-    /// `git ralph stop` ended the wait for it.
+    /// `git ralph stop` ended the wait.
     Asked,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Backoff {
     waited: Duration,
 }
 
-/// Waits until it is worth trying again, or returns why it did not wait until then.
+/// Waits until a new try makes sense, or returns why the wait ended early.
 pub(crate) async fn wait_for_service(
     open: &Loop<'_>,
     backoff: &mut Backoff,
@@ -103,7 +103,7 @@ pub(crate) async fn wait_for_service(
     count_down(open, until, delay).await
 }
 
-/// Counts down until a time, which is this long from now.
+/// Counts down until a time, `delay` from now.
 async fn count_down(open: &Loop<'_>, until: Timestamp, delay: Duration) -> Result<(), Unanswered> {
     let begun = Instant::now();
     let mut stop = open.context.stop.clone();
@@ -111,7 +111,7 @@ async fn count_down(open: &Loop<'_>, until: Timestamp, delay: Duration) -> Resul
         let left = left(until.duration_since(Timestamp::now()), delay, begun.elapsed());
         open.context.observer.hear(News::Countdown(left));
         if left.is_zero() {
-            // Meanwhile anybody may have changed the work tree.
+            // Any process may have changed the work tree meanwhile.
             open.view.drop_all();
             return Ok(());
         }
@@ -130,8 +130,8 @@ async fn count_down(open: &Loop<'_>, until: Timestamp, delay: Duration) -> Resul
     }
 }
 
-/// Returns what is left of a delay. The wall clock, which says how long it is `until` its end, continues while the machine
-/// sleeps, and can be set back; the other clock, which says how much has `passed`, does neither.
+/// Returns the rest of a delay. The wall clock, which gives the time `until` the end, continues while the machine
+/// sleeps, and can be set back; the monotonic clock, which gives the time `passed`, does neither.
 fn left(until: SignedDuration, delay: Duration, passed: Duration) -> Duration {
     let by_the_wall: Duration = until.try_into().unwrap_or_default();
     by_the_wall.min(delay.saturating_sub(passed))
@@ -152,7 +152,7 @@ fn delay(asked: Option<u64>, times: u32, chance: f64) -> Duration {
     }
 }
 
-/// Rounds for messages: the seconds of an hour do not matter.
+/// Rounds a delay for messages: the seconds of an hour do not matter.
 fn in_words(delay: Duration) -> SignedDuration {
     let whole = rounded(delay);
     match whole.as_secs() {
@@ -161,7 +161,7 @@ fn in_words(delay: Duration) -> SignedDuration {
     }
 }
 
-/// Rounds to whole seconds, for sums.
+/// Rounds a delay to whole seconds, for sums.
 fn rounded(delay: Duration) -> SignedDuration {
     SignedDuration::from_secs(i64::try_from(delay.as_secs()).unwrap_or(i64::MAX))
 }

@@ -14,21 +14,21 @@ use crate::stories::{Listing, Story};
 /// An attempt that has begun: from the step that begins it, by its agent, gates and review, to its end.
 pub(crate) struct Begun {
     pub story: Story,
-    /// The list when it began.
+    /// The list when the attempt began.
     pub before: Listing,
     pub settings: Settings,
-    /// The side in which its agent ran, if it did so beside others.
+    /// The side in which its agent ran, if it ran beside others.
     pub slot: Option<u16>,
     pub number: u32,
     pub since: Timestamp,
     pub log: File,
     pub run: String,
-    /// The facts about it that this process holds.
+    /// The facts about the attempt that this process holds in memory.
     pub facts: Facts,
 }
 
 impl Begun {
-    /// Returns the description of it for a hook.
+    /// Returns the description of the attempt for a hook.
     pub(in crate::engine) fn about(&self) -> About<'_> {
         About {
             story: &self.story,
@@ -37,7 +37,7 @@ impl Begun {
         }
     }
 
-    /// Returns the record of its end.
+    /// Returns the record of the end of the attempt.
     pub fn ended(&self, outcome: &Outcome) -> Attempt {
         let made = match &outcome.beside {
             Some(beside) => Attempt {
@@ -66,7 +66,7 @@ impl Begun {
         }
     }
 
-    /// Returns what its own agent has made of it.
+    /// Returns the record of the work of the attempt's own agent.
     fn made_here(&self, outcome: &Outcome) -> Attempt {
         let report = outcome.report.clone().unwrap_or_default();
         Attempt {

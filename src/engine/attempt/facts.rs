@@ -7,29 +7,29 @@ use crate::refs::OwnMove;
 /// The name of an attempt as the subject of a message.
 pub(in crate::engine) const ATTEMPT: &str = "the attempt";
 
-/// Facts about an attempt, in memory: the attempt can change what is in the loop's directory. A process that completes
-/// what another one began has none.
+/// Facts about an attempt, in memory: the attempt can change files in the loop's directory. A process that completes
+/// the work of another process has none.
 #[derive(Default)]
 pub(crate) struct Facts {
-    /// The part of its record that decides what is run after it.
+    /// The part of the attempt's record that decides which commands run after it.
     pub held: Option<Held>,
-    /// The user's refs before it.
+    /// The user's refs before the attempt.
     pub refs: Option<UserRefs>,
-    /// The stash before it.
+    /// The stash before the attempt.
     pub stash: Option<StashList>,
-    /// The story list before it.
+    /// The story list before the attempt.
     pub list: Option<StoryList>,
-    /// Its own version of the list, if that was put back.
+    /// The attempt's own version of the list, if that was undone.
     pub left_list: Option<LeftList>,
-    /// The moves of refs that it made, as the guard saw them.
+    /// The moves of refs by the attempt, as the guard saw them.
     pub made: Vec<OwnMove>,
 }
 
-/// A commit with an attempt's version of the list, where something of that was put back.
+/// A commit with an attempt's version of the list, parts of which were undone.
 #[derive(Clone, Debug)]
 pub(crate) struct LeftList {
-    /// The ref that keeps it until the attempt has its own.
+    /// The ref that keeps the commit until the attempt has its own ref.
     pub name: String,
-    /// The commit, with all that the attempt left.
+    /// The commit, with all files as the attempt left them.
     pub commit: Oid,
 }

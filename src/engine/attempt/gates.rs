@@ -48,21 +48,21 @@ pub(super) struct Round<'a> {
     pub tree: &'a Oid,
     /// The record of the judged tree.
     pub record: &'a HeldTests,
-    /// The tests that are as they were, if the gates run once more with these.
+    /// The restored tests, if this round runs with original tests.
     pub held: Option<&'a [Vec<u8>]>,
 }
 
-/// The time that a gate took, and the number of the run at which it passed.
+/// The duration of a gate, and the number of the run in which it passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GateTime {
     seconds: u64,
     run: u32,
-    /// True if it took files of the work away: it judged others.
+    /// True if the gate deleted files of the work, and so judged others.
     is_on_others: bool,
 }
 
 impl GateTime {
-    /// Returns it in words.
+    /// Returns the duration and the run in words.
     pub fn words(self) -> String {
         let at = match self.run {
             1 => String::new(),
@@ -77,7 +77,7 @@ impl GateTime {
         self.is_on_others
     }
 
-    /// Notes the files of the work that the gate took away before it passed, and tells the user what that means.
+    /// Notes the files of the work that the gate deleted before it passed, and warns the user.
     pub fn note_taken(&mut self, open: &Loop<'_>, gate: &str, taken: &[Vec<u8>]) {
         if taken.is_empty() {
             return;
@@ -92,8 +92,8 @@ impl GateTime {
     }
 }
 
-/// Runs all gates once, each watched, and on the files of the round: what one of them takes away is put back before the next
-/// process. Returns the judgement of the first that fails, or the time of each.
+/// Runs all gates once, each watched, on the files of the round: files that a gate deletes are restored before the next
+/// process. Returns the judgement of the first failing gate, or the duration of each.
 pub(super) async fn run_round(
     open: &Loop<'_>,
     begun: &Begun,
@@ -101,14 +101,14 @@ pub(super) async fn run_round(
 ) -> Result<Result<Vec<GateTime>, Judgement>, Error> {
     let confined = match boxed::of_loop(open, &begun.settings, Inside::Commands).await {
         Ok(confined) => confined,
-        // An agent's attempt has not begun then; the user's work stays as it is.
+        // An agent's attempt has not begun yet; the user's work stays unchanged.
         Err(Error::Attempt(refusal)) => {
             return Ok(Err(Judgement::new(Verdict::GateFailed, refusal.to_string())));
         }
         Err(error) => return Err(error),
     };
     let settings = &begun.settings;
-    // A failure of the second run accuses the attempt of its tests: one that comes and goes does not.
+    // A failure of the second run blames the attempt's test changes: a flaky failure must not.
     let retries = settings
         .former
         .verify_retries
@@ -222,8 +222,8 @@ async fn run_watched(
     ran
 }
 
-/// Puts back what a gate took of the files that the next process is to judge. Returns the paths of the work among these. The
-/// caller of a round with other tests puts all back after its last gate.
+/// Restores files that a gate deleted and the next process is to judge. Returns the paths of the work among them. The
+/// caller of a round with other tests restores all files after its last gate.
 async fn put_back(
     open: &Loop<'_>,
     gate: &str,
@@ -253,13 +253,13 @@ pub(super) fn named(gate: &str) -> String {
 pub(crate) struct About<'a> {
     story: &'a str,
     attempt: u32,
-    /// True in the run with the tests as they were.
+    /// True in the run with the original tests.
     held: bool,
     slot: Option<u16>,
 }
 
-/// Returns the variables by which a gate finds what is judged: the commit of the last checkpoint, and the tree of the work
-/// tree as it is when the first gate begins.
+/// Returns the variables by which a gate finds the judged work: the commit of the last checkpoint, and the tree of the
+/// work tree when the first gate begins.
 pub(crate) fn variables(open: &Loop<'_>, tree: &Oid) -> [(OsString, OsString); 2] {
     [
         variable("RALPH_CHECKPOINT", open.state.checkpoint().as_str()),

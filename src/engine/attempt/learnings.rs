@@ -1,7 +1,7 @@
 //! The agents' notes for later stories: a file of the loop that attempts and reverts leave alone.
 //!
-//! Each note begins with its attempt, so that a prompt can say which of them are of work that was undone. What an agent writes
-//! into the file itself gets that when it has ended: every line that was not there before.
+//! Each note begins with its attempt, so that a prompt can mark notes about undone work. After an agent has ended, each
+//! line that it added to the file gets this beginning.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -16,13 +16,13 @@ use crate::prompt::origin;
 /// Name of the file in the loop's directory.
 pub(crate) const FILE: &str = "learnings.md";
 
-/// Name of a copy of its end from before an attempt, among the files of the attempt.
+/// Name of the copy of the notes' end from before an attempt, among the files of the attempt.
 const BEFORE: &str = "learnings.md";
 
-/// Number of bytes that are read from its end: more than a prompt takes.
+/// Number of bytes that are read from the end of the notes: more than a prompt takes.
 const READ: usize = 64 * 1024;
 
-/// Number of bytes beyond which it stays as it is.
+/// Maximum size in bytes up to which notes are appended.
 const MOST: u64 = 16 << 20;
 
 /// Returns the path of the file.
@@ -30,7 +30,7 @@ pub(crate) fn file(open: &Loop<'_>) -> PathBuf {
     open.file(FILE)
 }
 
-/// Makes the file, if there is none.
+/// Makes the file, if it is missing.
 pub(crate) fn make_file(open: &Loop<'_>) -> Result<(), Error> {
     let path = file(open);
     let failed = |error| file_error("make", &path, error);
@@ -40,7 +40,7 @@ pub(crate) fn make_file(open: &Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the newest learnings of a file; returns none if there are none, or if it is no regular file.
+/// Reads the newest notes of a file; returns an empty text if there are none, or the file is not regular.
 pub(crate) fn newest_in(path: &Path) -> String {
     read_end(path).unwrap_or_default()
 }
@@ -57,7 +57,7 @@ pub(crate) fn learn(open: &Loop<'_>, story: &str, attempt: u32, learned: &[Strin
     }
 }
 
-/// Remembers the notes from before an attempt. If that fails, the loop continues.
+/// Copies the notes from before an attempt. If that fails, the loop continues.
 pub(crate) fn remember(open: &Loop<'_>) {
     let (door, copy, notes) = (
         open.store.door(),
@@ -105,11 +105,11 @@ fn claim_in(door: &Below, path: &Path, before: &str, of: (&str, u32)) -> io::Res
     written.map_err(|error| error.source)
 }
 
-/// Returns the notes, in which each line at the end that was not there before begins with this attempt.
+/// Returns the notes, with this attempt before each new line at the end.
 fn with_origin(notes: &str, before: &str, (story, attempt): (&str, u32)) -> String {
     let known: HashSet<&str> = before.lines().collect();
     let end = notes.len().saturating_sub(READ);
-    // No line is looked at of which there may be only a part in what was there before.
+    // A line of which `before` may have only a part counts as old.
     let from = match end {
         0 => 0,
         end => notes.as_bytes()[end..]
@@ -179,7 +179,7 @@ mod tests {
                 "mine\n[1@1] known\nnew\r\n\n- more",
                 "mine\n[1@1] known\n[2@3] new\r\n\n[2@3] - more",
             ),
-            // What it says of another attempt is its own.
+            // A mark of another attempt that the agent wrote is part of its note.
             (
                 "[2@3] own\n[1@1] other\nmine\n",
                 "[2@3] own\n[2@3] [1@1] other\nmine\n",

@@ -1,12 +1,12 @@
-//! Runs an attempt and judges it. The loop is only read here: `steps/attempt` changes it.
+//! Runs an attempt and judges it. This module only reads the loop: `steps/attempt` changes it.
 //!
 //! - `agent_choice` chooses the agent, `prompting` and `learnings` build its prompt.
-//! - `begun` is the attempt as a value, with the `facts` about it that are held in memory, and `outcome` what its agent's run
-//!   has come to.
+//! - `begun` is the attempt as a value, with the `facts` about it in memory, and `outcome` the outcome of its agent's
+//!   run.
 //! - `agent_run` makes the agent's job, and `agent_process` runs it and listens to it, without the loop.
 //! - `verdict` judges its report, and `rounds` decides whether another round of it follows (both pure).
 //! - `preparation` prepares the work tree again for work that was made in another one.
-//! - `proof` asks the `gates`, and `held` asks them again with tests as they were.
+//! - `proof` runs the `gates`, and `held` runs them again with the original tests.
 //! - `unpromised` lets gates judge an attempt without a promise.
 //! - `review` asks another agent for its verdict about work whose gates passed.
 //! - `backoff` waits for a service that does not answer.

@@ -1,4 +1,4 @@
-//! The outcome of an agent's run, and what its reviews have used.
+//! The outcome of an agent's run, and the cost of its reviews.
 
 use std::fs::File;
 
@@ -20,7 +20,7 @@ use crate::state::Verdict;
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub judgement: Judgement,
-    /// Time of the agent's end; the gates after it do not count as its time.
+    /// Time of the agent's end; later gates do not count as its time.
     pub ended: Timestamp,
     pub exit_code: Option<i32>,
     pub report: Option<Report>,
@@ -32,18 +32,18 @@ pub(crate) struct Outcome {
     pub tail: String,
     /// The part of the log with that output.
     pub output: Option<Stretch>,
-    /// The prefix of files that the agent leaves for its own use in the top directory.
+    /// The prefix of files that the agent creates for its own use in the top directory.
     pub litter: Option<&'static str>,
-    /// The use that the review made of its service, if there was one.
+    /// The cost of the review, if there was one.
     pub review: Option<Spent>,
-    /// Number of the processes of the agent.
+    /// Number of processes of the agent.
     pub rounds: u32,
-    /// True if a round before the last one said something about its story, or boxes of it stayed open beside some that the
-    /// attempt ticked: silence is then no consent, whatever gates say.
+    /// True if an earlier round said something about its story, or the attempt ticked some boxes of it and left others
+    /// open: silence is then no consent, even if the gates pass.
     pub is_closed: bool,
-    /// The work that was left after a round, in the words of each that said so.
+    /// The work that was left after a round, in the words of each round that named some.
     pub left: Vec<String>,
-    /// The attempt as it was made, if that was beside others in a work tree of its own.
+    /// The attempt as its own work tree made it, if it ran beside others.
     pub beside: Option<Beside>,
 }
 
@@ -53,22 +53,22 @@ pub(crate) struct Beside {
     pub attempt: Attempt,
     /// The reason of its failure for the next prompt, and for people.
     pub reason: (Option<String>, Option<String>),
-    /// The checkpoint at which it began.
+    /// The checkpoint at which the attempt began.
     pub base: Oid,
     /// The number of its side.
     pub slot: u16,
-    /// The tree that it promised.
+    /// The tree that the attempt promised.
     pub own: Oid,
-    /// The tree that is judged, if that is merged with what others have done since.
+    /// The tree that is judged, if it was merged with the work of other attempts since.
     pub merged: Option<Oid>,
-    /// The words about the stories that were completed since.
+    /// A text about the stories that were completed since.
     pub published: String,
-    /// The commit that keeps its work, if that is not in the work tree of the loop.
+    /// The commit that keeps the work, if the work is not in the work tree of the loop.
     pub kept: Option<Oid>,
 }
 
 impl Beside {
-    /// Returns whether this verdict leaves promised work in its side, where it is judged again.
+    /// Returns whether this verdict leaves promised work in its side, to be judged again.
     pub fn is_left_by(&self, verdict: Verdict) -> bool {
         verdict == Verdict::Interrupted && self.attempt.verdict == Verdict::Complete
     }
@@ -80,12 +80,12 @@ impl Outcome {
         self.report.as_ref().map_or(&[], |report| &report.denied)
     }
 
-    /// Returns whether an agent reported it, and not the user.
+    /// Returns whether the outcome was reported by an agent, and not by the user.
     pub fn is_of_agent(&self) -> bool {
         self.report.is_some()
     }
 
-    /// Returns whether a review of the work had begun, and had no end.
+    /// Returns whether a review of the work began and did not end.
     pub fn is_unreviewed(&self) -> bool {
         let judgement = &self.judgement;
         self.review.is_some() && (judgement.unjudged.is_some() || judgement.signal.is_some())
@@ -101,7 +101,7 @@ impl Outcome {
         }
     }
 
-    /// Returns whether an agent exited with success and without a promise that counts, and no tool was denied to it.
+    /// Returns whether an agent exited with success, without a valid promise, and without a denied tool.
     pub fn is_unsaid(&self) -> bool {
         let is_free = |report: &Report| report.suspected.is_none() && report.denied.is_empty();
         self.judgement.verdict == Verdict::NoSignal
@@ -109,14 +109,14 @@ impl Outcome {
             && self.report.as_ref().is_some_and(is_free)
     }
 
-    /// Returns whether, besides, its words leave open whether the story is done: it made no promise in whatever form, and
-    /// does not say that it is blocked or that something is not done.
+    /// Returns whether, besides, its message leaves open whether the story is done: it has no promise in any form, and
+    /// does not say that the agent is blocked or that work is left.
     pub fn is_left_open(&self) -> bool {
         let says_nothing = |report: &Report| report.heard == Heard::Nothing;
         self.is_unsaid() && !self.says_undone() && self.report.as_ref().is_some_and(says_nothing)
     }
 
-    /// Returns whether its words may say that it is blocked, or that something is not done.
+    /// Returns whether the agent's message may say that it is blocked, or that work is left.
     pub fn says_undone(&self) -> bool {
         let says = |report: &Report| {
             let text = &report.message.text;
@@ -125,8 +125,8 @@ impl Outcome {
         self.report.as_ref().is_some_and(says)
     }
 
-    /// Returns the promise that does not count, if the agent exited with success: inside a sentence that makes it depend on
-    /// nothing, or denied by the words around it.
+    /// Returns the promise that does not count, if the agent exited with success: inside an unconditional sentence, or
+    /// denied by the words around it.
     pub fn uncounted(&self) -> Option<Uncounted> {
         let report = self.report.as_ref().filter(|_| self.is_unsaid())?;
         match report.heard {
@@ -142,7 +142,7 @@ impl Outcome {
         doubt(&report.message.text, report.format == Format::Text)
     }
 
-    /// Returns whether the agent said what shows that the story was done before.
+    /// Returns whether the agent explained that the story was done before.
     pub fn says_unchanged(&self) -> bool {
         let report = self.report.as_ref();
         report.is_some_and(|report| says_unchanged(&report.message.text))
@@ -153,7 +153,7 @@ impl Outcome {
         self.report.as_ref()?.cost_usd.map(rounded)
     }
 
-    /// Returns whether the agent's service was never asked for anything, as far as is known.
+    /// Returns whether the agent's service was never used, as far as is known.
     pub fn never_began(&self) -> bool {
         matches!(self.judgement.verdict, Verdict::NotStarted | Verdict::Auth)
     }
@@ -184,7 +184,7 @@ fn rounded(cost: f64) -> f64 {
     (cost * 1e6).round() / 1e6
 }
 
-/// The use that the reviews of an attempt made of their service.
+/// The cost of the reviews of an attempt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Spent {
     /// The reviewer's name, or that of its program.
@@ -195,7 +195,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Adds what one more review has used.
+    /// Adds the cost of a further review.
     pub fn add(&mut self, report: &Report) {
         if let Some(cost) = report.cost_usd {
             self.cost_usd = Some(rounded(self.cost_usd.unwrap_or(0.0) + cost));

@@ -1,5 +1,5 @@
-//! Prepares the loop's work tree again (`ralph.worktreeSetup`) for gates on work that was made in another work tree: what its agent
-//! installed is only there.
+//! Prepares the loop's work tree again (`ralph.worktreeSetup`) for gates on work from another work tree: only that one
+//! has the installed files.
 
 use std::ffi::OsString;
 
@@ -16,8 +16,8 @@ use crate::names::Oid;
 use crate::settings::to_std;
 use crate::state::Prepared;
 
-/// Runs the command with the job of a gate, if `tree` has other inputs than the tree for which it last ran. Returns why it failed,
-/// in words; no verdict rests on that: gates run after it.
+/// Runs the command as a job like a gate, if `tree` has other inputs than the tree of its last run. Returns why it
+/// failed, in words; this decides no verdict: the gates run anyway.
 pub(super) async fn repeat(
     open: &Loop<'_>,
     begun: &Begun,
@@ -32,7 +32,7 @@ pub(super) async fn repeat(
     if !has_other_inputs(open, begun, tree).await {
         return Ok(Ok(None));
     }
-    // If this process dies, nothing is known of what the command has made.
+    // If this process dies, the results of the command are unknown.
     note(open, Prepared::Unknown)?;
     let doing = format!("preparing the work tree again: {command}");
     open.context.observer.hear(News::Doing(&doing));
@@ -52,7 +52,7 @@ pub(super) async fn repeat(
     job.env.extend(of_work_trees(top, from));
     let log = begun.log.try_clone().map_err(ProcessError::Log)?;
     let passed = run_gate_command(open, job, &log, open.context.stop.clone()).await?;
-    // It may be written for a new work tree, in which there is no work that it could take away.
+    // The command may be written for a new work tree, without work that it could delete.
     if let Some(record) = judged::record(open) {
         judged::put_position_back(open, &record).await?;
         judged::put_back_missing(open, &record, "the preparation").await?;
@@ -74,7 +74,7 @@ pub(super) async fn repeat(
     }
 }
 
-/// Returns whether the files on which the preparation depends are others in `tree` than where it last ran.
+/// Returns whether the inputs of the preparation in `tree` differ from those of its last run.
 async fn has_other_inputs(open: &Loop<'_>, begun: &Begun, tree: &Oid) -> bool {
     let prepared = open.state.here.prepared.borrow().clone();
     let before = match &prepared {

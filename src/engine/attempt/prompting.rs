@@ -38,9 +38,9 @@ pub fn prompt_text(
         .unwrap_or_default();
     let top = &open.repo().top;
     let last_log = last_log.map(|log| below(top, &log));
-    // A session has none of git-ralph's variables, so the prompt names the path.
+    // A session has none of git-ralph's variables, so the prompt contains the path.
     let mut texts = Texts::of(top, (open.state.source(), listing), &learnings::file(open));
-    // Of other open stories it is not known here: they may be attempted beside this one.
+    // Other open stories may be in progress beside this one, so their notes get no mark.
     let completed = &open.state.progress().completed;
     texts.learnings = prompt::marked(&texts.learnings, |of, number| {
         let work = || completed.iter().find(|done| done.id == of)?.work.as_ref();
@@ -109,7 +109,7 @@ fn render(top: &Path, inputs: &prompt::Inputs<'_>, settings: &Settings) -> Resul
     )?)
 }
 
-/// The texts of a prompt that are put together for it.
+/// The texts from which a prompt is built.
 #[derive(Default)]
 pub(crate) struct Texts {
     context: Vec<String>,
@@ -161,13 +161,13 @@ impl Texts {
     }
 }
 
-/// Returns a path relative to the top if it is below it.
+/// Returns a path relative to the top, if the path is below it.
 fn below(top: &Path, path: &Path) -> String {
     let path = path.strip_prefix(top).unwrap_or(path);
     path.to_string_lossy().into_owned()
 }
 
-/// Lists the documents that explain the change: those beside an openspec story list, and a list with text beside its stories.
+/// Lists the documents that explain the change: beside an openspec story list, or a list with text beside its stories.
 pub(crate) fn context_files(top: &Path, source: &Source, listing: &Listing) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     if source.adapter == Adapter::Openspec
@@ -186,7 +186,7 @@ pub(crate) fn context_files(top: &Path, source: &Source, listing: &Listing) -> V
 /// Returns the pathspecs of the tests that an attempt cannot change to pass its gates.
 fn held_tests(settings: &Settings) -> &[String] {
     let rules = &settings.tests;
-    // Where reviewers decide, an agent that keeps its hands off them would ask the user instead.
+    // If reviewers decide, an agent that leaves the tests alone would ask the user instead.
     let may_change = rules.changes == TestChanges::Allow || settings.has_tests_reviewed();
     if settings.verify.is_empty() || may_change {
         return &[];

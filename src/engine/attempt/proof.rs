@@ -15,28 +15,28 @@ use crate::names::Oid;
 pub(crate) struct Gates {
     /// A line about each, for the checkpoint.
     pub lines: Vec<String>,
-    /// The basis that they give a verdict: the work or other files, and the tests.
+    /// The basis of a verdict after these gates: whether they judged the work, and with which tests.
     pub rests_on: Vec<Basis>,
-    /// The tree that passed, with what the gates wrote to its files; `None` without gates.
+    /// The tree that passed, including files that the gates wrote; `None` without gates.
     pub tree: Option<Oid>,
     /// The changes of held files that the reviewers accept or refuse.
     pub for_review: ForReview,
 }
 
 impl Gates {
-    /// Returns whether all of them have judged the work, and no other files.
+    /// Returns whether all gates have judged the work, and no other files.
     pub fn have_judged(&self) -> bool {
         self.rests_on.contains(&Basis::Gates)
     }
 
-    /// Returns whether they have run, and one of them took files of the work away.
+    /// Returns whether the gates have run, and one of them deleted files of the work.
     pub fn are_on_others(&self) -> bool {
         self.rests_on.contains(&Basis::GatesOnOtherFiles)
     }
 }
 
-/// Runs the gates, and again with the tests as they were if the attempt changed them; returns the judgement of the first
-/// that fails, or their result. `of_agent` says that the work is no person's.
+/// Runs the gates, and again with the original tests if the attempt changed some; returns the judgement of the first
+/// failing gate, or the result of all. `of_agent` is true if the work is not the user's.
 pub(crate) async fn run(
     open: &Loop<'_>,
     begun: &Begun,
@@ -70,7 +70,7 @@ pub(crate) async fn run(
     let last = settings.verify.last().map_or("", String::as_str);
     let who = match ran {
         Ok(_) => gates::named(last),
-        // Which of them it was is not known.
+        // The failing gate is unknown.
         Err(_) => "the gates".to_owned(),
     };
     let (after, taken) = judged::settle(open, &kept, &who, ran.is_ok()).await?;
@@ -85,7 +85,7 @@ pub(crate) async fn run(
     let tree = after.tree.clone();
     let after = held::see(open, tests, after).await?;
     let proof = held::judge(open, begun, &before, &after, of_agent).await;
-    // It may have tests that no checkpoint takes in.
+    // It may contain tests that no checkpoint takes in.
     open.repo().discard_index(&open.site().work_index())?;
     let proof = match proof? {
         Ok(proof) => proof,

@@ -1,4 +1,4 @@
-//! Decides what the end of a round means for its attempt. A round is one process of the agent; the rounds of an attempt share
+//! Decides how an attempt continues after a round. A round is one process of the agent; the rounds of an attempt share
 //! one work tree, one record, one undo and one verdict. Pure.
 
 use super::verdict::Judgement;
@@ -7,57 +7,57 @@ use crate::names::counted;
 use crate::settings::{EmptyStory, NoSignal, Settings};
 use crate::state::Verdict;
 
-/// The reason of an attempt that promises in the end, and has left nothing.
+/// The reason of an attempt that ends with a promise, but without changed files.
 const UNCHANGED: &str = "the agent promised, but git sees no change outside the story list";
 
-/// The reason of an attempt that only says, when it is asked too, that nothing was left to do.
+/// The reason of an attempt that only says, even when asked, that nothing was left to do.
 const UNSHOWN: &str = "the agent promised twice, but git sees no change outside the story list, and it names no file or commit of \
                        the last checkpoint that shows the story done";
 
 /// The rounds of an attempt so far.
 pub(crate) struct Rounds {
-    /// The most rounds that continue.
+    /// Maximum number of rounds that continue.
     most: u32,
     empty_story: EmptyStory,
     no_signal: NoSignal,
     /// The number of rounds that continued.
     continued: u32,
-    /// The reason for the round that was asked about the attempt: there is at most one.
+    /// The reason of the round in which the agent was asked about the attempt: at most one.
     asked: Option<Further>,
-    /// True if it was asked because the promise stood inside a sentence.
+    /// True if the agent was asked because its promise was inside a sentence.
     is_in_sentence: bool,
     /// True if gates judge what is promised.
     has_gates: bool,
 }
 
-/// What an agent said at the end of a round, besides its promise.
+/// The message of an agent at the end of a round, besides its promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
-    /// True if it exited without a promise that counts, and nothing ended it.
+    /// True if the agent exited by itself without a valid promise.
     pub is_unsaid: bool,
-    /// True if its words may say that it is blocked, or that something is not done.
+    /// True if its message may say that the agent is blocked, or that work is left.
     pub is_undone: bool,
     /// The promise that does not count, if it can be asked about.
     pub uncounted: Option<Uncounted>,
     /// True if its promise is doubtful.
     pub is_doubtful: bool,
-    /// The explanation why it changed no file, if it is known.
+    /// The explanation why the agent changed no file, if it is known.
     pub why_unchanged: Option<WhyUnchanged>,
 }
 
 /// A promise that does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Uncounted {
-    /// It stands inside a sentence that leaves no doubt.
+    /// The promise is inside a sentence that leaves no doubt.
     InSentence,
-    /// Words around it deny it.
+    /// Words around the promise deny it.
     Denied,
 }
 
 /// The explanation of a promise without a changed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhyUnchanged {
-    /// The agent said what shows that the story was done before.
+    /// The agent explained that the story was done before.
     DoneBefore,
     /// The agent was not allowed to use a tool: the attempt has failed.
     Denied,
@@ -70,21 +70,21 @@ pub(crate) struct Left {
     pub changed: bool,
     /// True if a file other than the story list differs from the checkpoint.
     pub differs: bool,
-    /// True if none differs, and the agent names a file or commit of the checkpoint.
+    /// True if no file differs, and the agent names a file or commit of the checkpoint.
     pub shows: bool,
 }
 
-/// What follows a round.
+/// The continuation of an attempt after a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The attempt is judged.
     Judge(Judgement),
-    /// Another round, for this reason; the judgement has the words of this one.
+    /// Another round, for this reason; the judgement has the message of the present one.
     Round(Further, Judgement),
 }
 
 impl Rounds {
-    /// Returns those of an attempt that begins.
+    /// Returns the rounds of an attempt that begins.
     pub fn of(settings: &Settings) -> Self {
         Self {
             most: settings.most_continuations(),
@@ -97,7 +97,7 @@ impl Rounds {
         }
     }
 
-    /// Returns those of an attempt of an agent's own session, which was asked for this reason: it needs no other process.
+    /// Returns the rounds of an attempt in an agent's own session, which was asked for this reason: no process follows.
     pub fn of_session(settings: &Settings, asked: Option<Further>) -> Self {
         Self {
             most: 0,
@@ -106,7 +106,7 @@ impl Rounds {
         }
     }
 
-    /// Returns whether the work tree decides what follows a round with this judgement.
+    /// Returns whether the decision about a round with this judgement depends on the work tree.
     pub fn need_work_tree(&self, judgement: &Judgement, said: Said) -> bool {
         match judgement.verdict {
             Verdict::Complete => self.confirms(said) || self.has_left_work() || self.doubts(said),
@@ -117,7 +117,7 @@ impl Rounds {
         }
     }
 
-    /// Decides what follows a round: the first rule that fits.
+    /// Decides how the attempt continues after a round: the first matching rule applies.
     pub fn after(&mut self, judgement: Judgement, left: Left, said: Said) -> Next {
         match judgement.verdict {
             Verdict::NoSignal if self.continues(&judgement) => self.go_on(judgement, left),
@@ -137,7 +137,7 @@ impl Rounds {
                         return Next::Judge(Judgement::new(Verdict::Failed, UNSHOWN));
                     }
                     None => return self.ask(Further::Unchanged, judgement),
-                    // It was asked for another reason, and took its work back.
+                    // The agent was asked for another reason, and took its work back.
                     Some(_) => return Next::Judge(Judgement::new(Verdict::Failed, UNCHANGED)),
                 };
                 Next::Judge(Judgement {
@@ -172,37 +172,37 @@ impl Rounds {
         judgement.left.is_some() && self.most > 0
     }
 
-    /// Returns whether a promise without a changed file is asked about.
+    /// Returns whether the agent is asked about a promise without a changed file.
     fn confirms(&self, said: Said) -> bool {
         self.empty_story == EmptyStory::Confirm && said.why_unchanged != Some(WhyUnchanged::Denied)
     }
 
-    /// Returns whether an earlier round left work that was asked about.
+    /// Returns whether the agent was asked about work of an earlier round.
     fn has_left_work(&self) -> bool {
         matches!(self.asked, Some(Further::Doubtful | Further::Unsaid))
     }
 
-    /// Returns whether nothing was asked yet, and no denied tool has failed the attempt.
+    /// Returns whether the agent was not asked yet, and no denied tool has failed the attempt.
     fn may_ask(&self, said: Said) -> bool {
         self.asked.is_none() && said.why_unchanged != Some(WhyUnchanged::Denied)
     }
 
-    /// Returns whether a doubtful promise is still to be asked about.
+    /// Returns whether the agent is still to be asked about a doubtful promise.
     pub fn doubts(&self, said: Said) -> bool {
         self.may_ask(said) && said.is_doubtful
     }
 
-    /// Returns whether a promise that its own words deny is still to be asked about.
+    /// Returns whether the agent is still to be asked about a promise that its own words deny.
     fn weighs(&self, said: Said) -> bool {
         self.may_ask(said) && said.uncounted == Some(Uncounted::Denied)
     }
 
-    /// Returns whether work without a promise is still to be asked about.
+    /// Returns whether the agent is still to be asked about work without a promise.
     fn asks(&self, said: Said) -> bool {
         self.no_signal != NoSignal::Retry && said.is_unsaid && self.asked.is_none()
     }
 
-    /// Returns whether it matters that a promise without a changed file names what shows the story done.
+    /// Returns whether the evidence named by a promise without a changed file matters.
     pub fn weigh_evidence(&self, said: Said) -> bool {
         self.asked == Some(Further::Unchanged) || said.why_unchanged.is_some()
     }
@@ -238,7 +238,7 @@ mod tests {
         differs: false,
         shows: true,
     };
-    /// As before, and the agent names nothing that shows the story done.
+    /// As before, but the agent names no evidence that the story is done.
     const UNSAID: Left = Left {
         shows: false,
         ..NOTHING
@@ -248,14 +248,14 @@ mod tests {
         differs: true,
         shows: false,
     };
-    /// The round changed nothing, and an earlier one did.
+    /// This round changed no file, but an earlier one did.
     const EARLIER: Left = Left {
         changed: false,
         differs: true,
         shows: false,
     };
 
-    /// The end of a round: its words, and the work tree after it.
+    /// The end of a round: its message, and the work tree after it.
     #[derive(Clone, Copy, Debug)]
     enum End {
         Done(Left),
@@ -276,8 +276,8 @@ mod tests {
         TakenBack, UndoneInSentence,
     };
 
-    /// Returns what follows each of these rounds, in short: `c`, `u`, `d` and `s` for a round that continues, or is asked because
-    /// nothing was changed, its promise is doubtful, or nothing was said; then the verdict, what else speaks for it, and its reason.
+    /// Returns the course of these rounds, in short: `c`, `u`, `d` and `s` for a round that continues, or is asked
+    /// about an unchanged tree, a doubtful promise or none; then the verdict, its further basis, and its reason.
     fn course(settings: &Settings, ends: &[End]) -> String {
         let mut rounds = Rounds::of(settings);
         let mut course = String::new();
@@ -319,7 +319,7 @@ mod tests {
                     _ => None,
                 },
             };
-            // What the work tree does not decide is the same for each.
+            // If the work tree does not matter, each work tree gives the same result.
             if !rounds.need_work_tree(&judgement, said) {
                 let mut other = Rounds { ..rounds };
                 let by_none = other.after(judgement.clone(), NOTHING, said);

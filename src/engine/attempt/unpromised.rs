@@ -1,5 +1,5 @@
-//! Attempts that end by themselves without a promise (`ralph.noSignal=gates`): gates and the reviewer judge their work as if it
-//! had been promised.
+//! Attempts that end without a promise (`ralph.noSignal=gates`): gates and the reviewer judge their work as if it had
+//! been promised.
 
 use super::outcome::Outcome;
 use super::refusal::AttemptRefusal;
@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::settings::{NoSignal, Settings};
 use crate::state::Verdict;
 
-/// The most lines of a message without a promise that its user is shown.
+/// Maximum number of lines of a message without a promise that the user is shown.
 const LAST_LINES: usize = 5;
 
-/// Refuses `ralph.noSignal=gates` where nothing would judge.
+/// Refuses `ralph.noSignal=gates` without a gate or a reviewer.
 ///
 /// # Errors
 /// [`AttemptRefusal::NothingJudges`].
@@ -29,8 +29,8 @@ fn has_judge(settings: &Settings) -> bool {
     !settings.verify.is_empty() || !settings.review.is_empty()
 }
 
-/// Gives the attempt the judgement of a complete one, which gates and the reviewer still have to agree to, if the settings
-/// say so: it exited without a signal, said nothing against that, and changed more than the story list.
+/// Gives the attempt the judgement of a complete one, subject to gates and the reviewer, if the settings say so: it
+/// exited without a signal, did not deny completion, and changed more than the story list.
 pub(crate) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Settings) -> Result<(), Error> {
     let is_wanted = settings.no_signal == NoSignal::Gates && has_judge(settings);
     if !is_wanted || outcome.is_closed || !outcome.is_left_open() {
@@ -52,9 +52,9 @@ pub(crate) async fn judge(open: &Loop<'_>, outcome: &mut Outcome, settings: &Set
     Ok(())
 }
 
-/// Tells the user, once in a command, which line an agent that has ended never printed, and how its message ended.
+/// Reports, once per command, the line that the agent never printed, and the end of its message.
 pub(crate) fn tell_missing_line(open: &Loop<'_>, outcome: &Outcome) {
-    // The run of several stories says it for its sides.
+    // The run of several stories reports it for its sides.
     if !open.state.here.is_side
         && outcome.is_unsaid()
         && let Some(report) = &outcome.report
@@ -71,7 +71,7 @@ pub(crate) fn tell_missing_line(open: &Loop<'_>, outcome: &Outcome) {
     }
 }
 
-/// Says in the reason of a refused attempt that the agent printed no promise.
+/// Adds to the reason of a refused attempt that the agent printed no promise.
 pub(crate) fn refused(judgement: Judgement) -> Judgement {
     let is_failure = matches!(
         judgement.verdict,

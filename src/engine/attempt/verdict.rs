@@ -30,7 +30,7 @@ pub(crate) struct Judgement {
     pub reason: Option<String>,
     /// Seconds until the agent's service answers again, if it said so.
     pub retry_after: Option<u64>,
-    /// Time that the agent spent waiting for its service, or at most that long.
+    /// Time that the agent spent waiting for its service, or an upper bound of it.
     pub waited: Duration,
     /// The signal that asked git-ralph to stop.
     pub signal: Option<i32>,
@@ -38,17 +38,17 @@ pub(crate) struct Judgement {
     pub advice: Option<String>,
     /// True if the agent made a promise in a form that does not count; the next prompt says why.
     pub wrong_form: bool,
-    /// The work that is left, in the agent's words, if it asked for another process.
+    /// The remaining work, in the agent's words, if the agent asked for another process.
     pub left: Option<String>,
-    /// True if the agent printed no promise, and gates or a reviewer speak for its work alone.
+    /// True if the agent printed no promise, so that only gates or a reviewer confirm its work.
     pub unpromised: bool,
-    /// What else speaks for the promise.
+    /// The further basis of the verdict beside the promise.
     pub also: Option<Basis>,
-    /// The reason why the work could not be judged, if that is why it is not accepted.
+    /// The reason why the work could not be judged, if it was not accepted for that.
     pub unjudged: Option<Unjudged>,
-    /// The files that earlier attempts changed, if the gates fail only with these as the user last stood for them.
+    /// The files that earlier attempts changed, if the gates fail only with the user's approved versions of them.
     pub only_by_user: Option<String>,
-    /// True if the gates failed with the tests as they were before the attempt.
+    /// True if the gates failed with the original tests.
     pub with_held_tests: bool,
 }
 
@@ -57,9 +57,9 @@ pub(crate) struct Judgement {
 pub(crate) enum Unjudged {
     /// The reviewer of this name gave no verdict.
     NoVerdict(String),
-    /// A limit of the loop is reached, or a service cannot answer for longer than one allows; the text says which.
+    /// A limit of the loop is reached, or a service is unavailable for longer than one allows; the text says which.
     Limited(String),
-    /// `git ralph stop` ended the attempt between two rounds, or the wait for a service.
+    /// `git ralph stop` ended the attempt between two rounds, or during a wait for a service.
     Asked,
     /// The agent's program crashed.
     Crashed,
@@ -79,12 +79,12 @@ impl Judgement {
         Self::bare(Verdict::Complete)
     }
 
-    /// Returns whether an answer of the agent decided that, and not its work alone.
+    /// Returns whether an answer of the agent decided the verdict, and not its work alone.
     pub fn was_asked(&self) -> bool {
         self.also.is_some_and(|also| also != Basis::Doubtful)
     }
 
-    /// Returns the judgement that the story is complete without a promise if nothing else speaks against it.
+    /// Returns the judgement that the story is complete without a promise if gates and reviewers accept it.
     pub fn unpromised() -> Self {
         Self {
             unpromised: true,
@@ -92,7 +92,7 @@ impl Judgement {
         }
     }
 
-    /// Returns the judgement that work is left: no promise that the story is done.
+    /// Returns the judgement that work is left, without a promise that the story is done.
     fn left(left: &str, exit: &str) -> Self {
         let colon = if left.is_empty() { "" } else { ": " };
         Self {
@@ -116,7 +116,7 @@ impl Judgement {
         }
     }
 
-    /// Returns the judgement that an error of git-ralph's own ended the attempt, which does not count.
+    /// Returns the judgement that an internal error ended the attempt, which does not count.
     pub fn broken(why: &str) -> Self {
         Self::new(Verdict::Interrupted, why)
     }
@@ -129,7 +129,7 @@ impl Judgement {
         }
     }
 
-    /// Returns what is known of the agent's service if it did not answer.
+    /// Returns the report about the agent's service if it did not answer.
     pub fn unavailable(&self) -> Option<Unavailable> {
         let is_away =
             matches!(self.verdict, Verdict::RateLimited | Verdict::Overloaded) && self.unjudged.is_none();
@@ -192,7 +192,7 @@ pub(crate) fn judge(ending: &Ending, report: &Report, name: Option<&str>) -> Jud
         Ending::Exited(code) if *code != 0 => Some(code),
         _ => None,
     };
-    // The last output of an agent that ends well is not an error message.
+    // The last output of an agent that exits with success is not an error message.
     if code.is_some()
         && !is_promise(report)
         && let Some(fault) = &report.suspected
@@ -257,7 +257,7 @@ fn no_signal(heard: &Heard, exit: &str, last_line: &str) -> Judgement {
     }
 }
 
-/// Judges an attempt that reached a limit of time. An agent that asks a service again and again says in its last words why.
+/// Judges an attempt that reached a time limit. The last message of an agent that keeps retrying its service says why.
 fn timed_out(why: &str, limit: Duration, report: &Report) -> Judgement {
     let known = |fault: &&Fault| {
         use FaultKind::{Auth, Billing, Network, Overloaded, PlanLimit, RateLimited};
@@ -309,7 +309,7 @@ fn fault_verdict(fault: &Fault) -> Judgement {
             Verdict::Auth,
             Some("check the plan or the credit of the agent's account"),
         ),
-        // A limit ends, whether it says when or not.
+        // A limit ends, with or without a known time.
         FaultKind::Billing | FaultKind::PlanLimit | FaultKind::RateLimited => (Verdict::RateLimited, None),
         FaultKind::Overloaded | FaultKind::Network => (Verdict::Overloaded, None),
         FaultKind::UnknownModel => (

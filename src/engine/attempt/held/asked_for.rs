@@ -1,4 +1,4 @@
-//! Finds the held files without which an agent says that its story cannot be done.
+//! Finds the held files that an agent says must change before its story can be done.
 
 use super::decision::Rules;
 use super::touched::scripts;
@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::names::Oid;
 use crate::settings::TestChanges;
 
-/// Returns the held files that the reason of an attempt names, if the attempt changed them up to the tree `left`, or its
-/// story names them too. Two git processes if there is any, and at most three.
+/// Returns the held files that the reason of an attempt names, if the attempt changed them up to the tree `left`, or
+/// its story names them too. Two git processes if the reason names any, and at most three.
 pub(crate) async fn asked_for(
     open: &Loop<'_>,
     begun: &Begun,
@@ -47,7 +47,7 @@ pub(crate) async fn asked_for(
     Ok(files)
 }
 
-/// Returns whether a text names a path from the top directory, and not as a part of another.
+/// Returns whether a text names a path from the top directory, and not only as a part of another path.
 fn names(text: &str, path: &[u8]) -> bool {
     let Ok(path) = std::str::from_utf8(path) else {
         return false;

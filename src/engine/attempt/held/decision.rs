@@ -1,17 +1,17 @@
-//! Decides what becomes of the tests and gate scripts that an attempt changed: pure.
+//! Decides how the second run of gates treats tests and gate scripts that an attempt changed: pure.
 
 use crate::settings::{GateScripts, NewTests, TestChanges, TestRules};
 
 /// The change that an attempt made to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
-    /// It is another than at the last checkpoint.
+    /// It differs from the last checkpoint.
     Changed,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
-    /// It was not there.
+    /// It is new.
     New,
-    /// It was not there, and ignore rules of the attempt hide it.
+    /// It is new, and hidden by ignore rules of the attempt.
     Hidden,
 }
 
@@ -30,14 +30,14 @@ impl Deed {
     }
 }
 
-/// The fate of the file when the gates are run again.
+/// The treatment of the file in the second run of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is as it was at the checkpoint.
+    /// It is restored from the checkpoint.
     PutBack,
-    /// It is absent.
+    /// It is removed.
     Away,
-    /// It stays as the attempt left it; the message names it.
+    /// It stays as the attempt left it; a message names it.
     LetPass,
     /// The attempt fails.
     Refused,
@@ -45,7 +45,7 @@ pub(super) enum Fate {
     Unconcerned,
 }
 
-/// What is allowed.
+/// The changes that the settings allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     pub test_changes: TestChanges,
@@ -63,7 +63,7 @@ impl Rules {
         }
     }
 
-    /// Returns the rules for what the user stood for: an earlier attempt changed it, so that this one is not refused for it.
+    /// Returns the rules for files compared with the user's version: an earlier attempt changed them; none is refused.
     pub fn lenient(self) -> Self {
         Self {
             test_changes: match self.test_changes {
@@ -78,7 +78,7 @@ impl Rules {
         }
     }
 
-    /// Returns the fate of a file that is a test, the script of a gate, or both.
+    /// Returns the treatment of a file that is a test, the script of a gate, or both.
     pub fn fate(self, deed: Deed, is_test: bool, is_script: bool) -> Fate {
         let of_test = match (is_test, deed) {
             (false, _) => Fate::Unconcerned,
@@ -123,7 +123,7 @@ mod tests {
         let refuse = rules(TestChanges::Refuse, NewTests::Refuse, false);
         let allow = rules(TestChanges::Allow, NewTests::Allow, false);
         let released = rules(TestChanges::Allow, NewTests::Allow, true);
-        // For a test, a script of a gate, and one that is both: changed, deleted, new.
+        // For a test, a script of a gate, and a file that is both: changed, deleted, new.
         let (test, script, both, neither) = ((true, false), (false, true), (true, true), (false, false));
         for (rules, what, fates) in [
             (held, test, [PutBack, PutBack, Away]),

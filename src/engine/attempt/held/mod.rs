@@ -1,11 +1,11 @@
-//! Holds tests to what they were: gates that passed run once more with the tests of the last checkpoint, and with their own
-//! scripts as they were, where an attempt changed them.
+//! Checks work with the original tests: gates that passed run once more with the tests and their own scripts of the
+//! last checkpoint, if an attempt changed some.
 //!
-//! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` what changed, `decision`
-//! says what becomes of it, and `stood` finds the tests that the user stood for: where an earlier attempt changed these, the
-//! gates run with them too. With `ralph.heldBy=review` the reviewers decide where they fail. `asked_for` finds the files that a
-//! failed attempt asks for.
-//! Meanwhile `judged` keeps the tree that is judged: the next command puts it back if this one is killed.
+//! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` the changed files,
+//! `decision` chooses the treatment of each, and `stood` finds the versions of tests that the user approved: if an
+//! earlier attempt changed these, the gates run with them too. With `ralph.heldBy=review` the reviewers decide about
+//! tests with which the gates fail. `asked_for` finds the files that a failed attempt asks for. Meanwhile `judged`
+//! keeps the judged tree: if this process is killed, the next command restores it.
 
 mod asked_for;
 mod decision;
@@ -33,14 +33,14 @@ use crate::state::{HeldTests, Verdict};
 pub(crate) use asked_for::asked_for;
 pub(super) use seen::{Seen, see};
 
-/// What gates that passed say.
+/// The result of gates that passed.
 #[derive(Debug, Default)]
 pub(super) struct Proof {
     /// The seconds of each gate in the second run; empty without one.
     pub seconds: Vec<GateTime>,
-    /// What the verdict rests on besides.
+    /// The further basis of the verdict.
     pub rests_on: Vec<Basis>,
-    /// True if a gate took files of the work away.
+    /// True if a gate deleted files of the work.
     pub is_on_others: bool,
     /// The changes about which the reviewers decide.
     pub for_review: ForReview,
@@ -49,14 +49,14 @@ pub(super) struct Proof {
 /// The changes of held files about which the reviewers decide (`ralph.heldBy`).
 #[derive(Debug, Default)]
 pub(crate) struct ForReview {
-    /// The files, each with the tree in which it is as it was.
+    /// The files, each with the tree that has its original version.
     pub files: BTreeMap<Vec<u8>, Oid>,
-    /// The judgement if they do not accept it: the gates fail with these files as they were.
+    /// The judgement if the reviewers do not accept the changes: the gates fail with the original files.
     pub refused: Option<Judgement>,
 }
 
 impl ForReview {
-    /// Returns in a paragraph why the gates refuse the work, if they do.
+    /// Returns a paragraph that explains why the gates refuse the work, if they do.
     pub fn why(&self) -> Option<&str> {
         let reason = self.refused.as_ref()?.reason.as_deref()?;
         reason.split("\n\n").next()
@@ -70,7 +70,7 @@ impl ForReview {
     }
 }
 
-/// Names the pathspecs that no file matches, and the scripts of gates that are held. One process for each.
+/// Reports the pathspecs that no file matches, and the held scripts of gates. One process for each.
 pub(crate) async fn tell_files(open: &Loop<'_>, settings: &Settings) -> Result<(), Error> {
     let inputs = ("ralph.setupInputs", settings.setup_inputs.as_slice());
     for (key, pathspecs) in settings.tests.all_pathspecs().into_iter().chain([inputs]) {
@@ -118,8 +118,8 @@ pub(crate) async fn require_pathspecs(git: &Git, settings: &Settings) -> Result<
     Ok(())
 }
 
-/// Judges the tests of a work tree with which all gates have passed: `before` is the work tree that they found, `after` the
-/// one that they left, which the working index was just read from. `of_agent` says that the work is no person's.
+/// Judges the tests of a work tree with which all gates have passed: `before` is the work tree before the gates,
+/// `after` the one after them, just read into the working index. `of_agent` is true if the work is not the user's.
 pub(super) async fn judge(
     open: &Loop<'_>,
     begun: &Begun,
@@ -158,7 +158,7 @@ pub(super) async fn judge(
         }
         by_person.push(compared);
     }
-    // What no checkpoint takes in, reviewers do not see.
+    // Reviewers do not see files that no checkpoint takes in.
     let is_hidden = |file: &Touched| file.deed == Deed::Hidden;
     let of_person = || by_person.iter().flatten();
     let mut all = of_person().map(|(_, found)| found).chain([&found]);
@@ -225,8 +225,8 @@ pub(super) async fn judge(
     Ok(Ok(proof))
 }
 
-/// Runs the gates with these files as they were, if any differs, and notes what they say if they pass. `has_run` is true from the first
-/// such run on.
+/// Runs the gates with these files restored, if any differs, and notes their result if they pass. `has_run` is true
+/// from the first such run on.
 async fn run_held(
     open: &Loop<'_>,
     begun: &Begun,
@@ -238,7 +238,7 @@ async fn run_held(
         return Ok(None);
     }
     if std::mem::replace(has_run, true) {
-        // The working index was read from what the run before put back.
+        // Restoring the work tree after the previous run has changed the working index.
         let hidden = if after.hidden.is_empty() {
             &[]
         } else {
@@ -257,7 +257,7 @@ async fn run_held(
     })
 }
 
-/// Returns what gates speak for that passed with files as they were in each of these comparisons, and no more than that.
+/// Returns the basis that gates give which passed with the original files in each of these comparisons.
 async fn rests_on(
     open: &Loop<'_>,
     settings: &Settings,
@@ -283,7 +283,7 @@ async fn rests_on(
     Ok(rests_on)
 }
 
-/// The version with which files are compared.
+/// The version that files are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Since {
     /// The last checkpoint.
@@ -293,7 +293,7 @@ enum Since {
 }
 
 impl Since {
-    /// Returns it in words.
+    /// Returns the version in words.
     fn words(self) -> &'static str {
         match self {
             Self::Checkpoint => "as they were",
@@ -302,7 +302,7 @@ impl Since {
     }
 }
 
-/// Names files, each with what was done to it.
+/// Names files, each with the change made to it.
 fn named<'t>(files: impl Iterator<Item = &'t Touched>) -> String {
     let names: Vec<Vec<u8>> = files
         .map(|file| [file.path.as_slice(), b" (", file.deed.name().as_bytes(), b")"].concat())
@@ -310,7 +310,7 @@ fn named<'t>(files: impl Iterator<Item = &'t Touched>) -> String {
     first_few(&names).join(", ")
 }
 
-/// Tells the user how a story may change tests. The agent need not know.
+/// Tells the user how to let a story change tests. The agent need not know.
 pub(crate) fn tell_leave(open: &Loop<'_>) {
     open.tell(
         "if the story is to change tests, let it: --allow-test-changes (next, retry, complete, and run for the first story that it attempts)",
@@ -328,15 +328,15 @@ fn tell_product(open: &Loop<'_>, found: &Found) {
     }
 }
 
-/// The judgement of a second run that did not pass.
+/// The judgement of a failed second run.
 enum Refused {
-    /// The gates fail with the tests as they were.
+    /// The gates fail with the original tests.
     ByGates(Judgement),
-    /// It has another reason.
+    /// It failed for another reason.
     Otherwise(Judgement),
 }
 
-/// Runs the gates with the tests as they were, and puts back the work tree.
+/// Runs the gates with the original tests, and restores the work tree.
 async fn second_run(
     open: &Loop<'_>,
     begun: &Begun,
@@ -354,7 +354,7 @@ async fn second_run(
     let held = open.repo().tree_with(&scratch, tree, &entries, &away).await?;
     let record = judged::keep(open, tree, Some(&held)).await?;
     let ran = hold_and_run(open, begun, &record, &put_back).await;
-    // Whatever has happened, the work tree is first what it was.
+    // The work tree is restored first, whatever the result.
     judged::put_back(open, record).await?;
     let files = named(found.held());
     let otherwise = |reason| Refused::Otherwise(Judgement::new(Verdict::GateFailed, reason));
@@ -407,9 +407,9 @@ async fn second_run(
 enum Held {
     /// All gates passed.
     Passed(Vec<GateTime>),
-    /// One failed, or was interrupted.
+    /// One gate failed, or was interrupted.
     Failed(Judgement),
-    /// Git cannot put the tests back, in its own words.
+    /// Git cannot restore the tests, in its own words.
     Blocked(String),
     /// The gates wrote to these tests.
     Written(String),

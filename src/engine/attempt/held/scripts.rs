@@ -1,29 +1,29 @@
 //! Finds the scripts in the shell line of a gate: pure.
 //!
-//! This is no shell: what a line expands, or a function in it does, is not known. A path that is no file of the last
-//! checkpoint is unused, so one too many does no harm.
+//! This is no shell: expansions and functions are not evaluated. A path that is no file of the last checkpoint is
+//! ignored, so a wrong path does no harm.
 
 use std::collections::BTreeSet;
 
-/// Interpreters whose first argument that is no option is a script. A number at the end is a version.
+/// Interpreters that run the first argument that is no option as a script. A number at the end is a version.
 const INTERPRETERS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "python", "node", "deno", "ruby", "perl", "php", "lua", "Rscript",
 ];
-/// Those of them that read shell lines.
+/// The interpreters that read shell lines.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh"];
-/// Words before a command that do not change what it is.
+/// Words before a command that do not change the command.
 const BEFORE: &[&str] = &[
     "!", "{", "if", "then", "elif", "else", "while", "until", "do", "time", "exec", "env", "command",
     "nohup", "nice", "timeout",
 ];
-/// How deep lines in lines (`sh -c`) are read.
+/// Maximum depth of nested lines (`sh -c`).
 const DEPTH: u8 = 4;
 
 /// A word of a shell line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Word {
     text: String,
-    /// True if a shell would expand something in it: then its value is not known.
+    /// True if a shell would expand a part of it: its value is unknown.
     expands: bool,
 }
 
@@ -89,7 +89,7 @@ fn read(line: &str, base: &str, depth: u8, found: &mut BTreeSet<String>) {
     }
 }
 
-/// What an interpreter is given to run.
+/// The argument that an interpreter runs.
 enum Argument<'a> {
     Script(&'a Word),
     /// A shell line.
@@ -141,7 +141,7 @@ fn argument<'a>(interpreter: &str, args: &'a [Word]) -> Argument<'a> {
     Argument::None
 }
 
-/// Leaves out what stands before a program: assignments, keywords, and commands that run the rest.
+/// Removes the words before a program: assignments, keywords, and commands that run the rest.
 fn without_prefix(mut words: &[Word]) -> &[Word] {
     while let Some((first, rest)) = words.split_first() {
         let text = first.text.as_str();
@@ -185,7 +185,7 @@ fn is_assignment(word: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Joins a path to a directory, without `.` and `..`; `None` if that leads above the top directory.
+/// Joins a path to a directory, without `.` and `..`; `None` if the result is above the top directory.
 fn joined(base: &str, path: &str) -> Option<String> {
     let is_absolute = path.starts_with('/') || base.starts_with('/');
     let base = if path.starts_with('/') { "" } else { base };
@@ -206,7 +206,7 @@ fn joined(base: &str, path: &str) -> Option<String> {
     Some(format!("{root}{}", parts.join("/")))
 }
 
-/// Splits a line into its simple commands. What is redirected is left out.
+/// Splits a line into its simple commands. Omits redirections.
 fn commands(line: &str) -> Vec<Vec<Word>> {
     let mut split = Split::default();
     let mut chars = line.chars().peekable();
@@ -252,7 +252,7 @@ struct Split {
     commands: Vec<Vec<Word>>,
     words: Vec<Word>,
     current: Option<Word>,
-    /// True if the next word is where something is redirected to.
+    /// True if the next word is the target of a redirection.
     is_target: bool,
 }
 
@@ -276,7 +276,7 @@ impl Split {
     }
 
     fn redirect(&mut self) {
-        // A number right before it is that of a stream.
+        // A number right before a redirection names a stream.
         let is_number = |word: &Word| word.text.chars().all(|c| c.is_ascii_digit());
         if self.current.as_ref().is_some_and(is_number) {
             self.current = None;

@@ -1,4 +1,4 @@
-//! Sees new tests that an attempt hides by ignore rules of its own, which no reading of the work tree has.
+//! Finds new tests that an attempt hides by its own ignore rules: no reading of the work tree includes them.
 
 use std::collections::BTreeSet;
 
@@ -13,21 +13,21 @@ use crate::paths::first_few;
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub reading: Reading,
-    /// The paths of those tests, which are in the tree of the reading.
+    /// The paths of these tests, which are in the tree of the reading.
     pub hidden: BTreeSet<Vec<u8>>,
     /// Git's words if it cannot read them.
     pub trouble: Option<String>,
 }
 
 impl Seen {
-    /// Returns the tree with those tests.
+    /// Returns the tree including these tests.
     pub fn tree(&self) -> &Oid {
         &self.reading.tree
     }
 }
 
-/// Adds to a reading, and to the working index that was just read, the new tests that are hidden: what git takes in is
-/// decided by the ignore rules from before the attempt. `tests` has their pathspecs; without any, nothing happens.
+/// Adds hidden new tests to a reading, and to the working index that was just read: the ignore rules from before the
+/// attempt decide. `tests` has the pathspecs of tests; does nothing if it is empty.
 pub(crate) async fn see(open: &Loop<'_>, tests: &[String], mut reading: Reading) -> Result<Seen, Error> {
     let (mut hidden, mut trouble) = (Vec::new(), None);
     if !tests.is_empty() {

@@ -1,6 +1,6 @@
-//! Finds the tests and gate scripts as the user stood for them: as they were at the start of the loop, or after edits and changes
-//! that the user made or allowed since. What attempts made of them does not count; what attempts added counts as it first was,
-//! and as absent.
+//! Finds the versions of tests and gate scripts that the user approved: the versions at the start of the loop, or after
+//! edits and changes that the user made or allowed since. Changes by attempts do not count; a file that an attempt
+//! added counts in its first version, and as absent.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::git::{PathChange, StagedEntry};
 use crate::names::Oid;
 use crate::state::Stood;
 
-/// A path as the user stood for it, and at the last checkpoint.
+/// The version of a path that the user approved, and the one at the last checkpoint.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Version {
     stood: Option<StagedEntry>,
-    /// As an attempt added it, if the user did not stand for it since.
+    /// The version that an attempt added, if the user approved none since.
     added: Option<StagedEntry>,
     last: Option<StagedEntry>,
     /// True if an attempt has moved the file here from another path.
     is_moved: bool,
 }
 
-/// Returns trees of the last checkpoint with these files as the user stood for them. The gates have to pass with one tree of each
-/// group:
+/// Returns trees of the last checkpoint with the approved versions of these files. The gates have to pass with one tree
+/// of each group:
 ///
-/// - with the files that attempts added as they first were; and either with the moved ones at their new path too, or without
-///   these, which may be in the way of those at the old path;
-/// - without all of them: with what an attempt added, the user's own tests may not run.
+/// - with the first versions of files that attempts added; and either with the moved files at their new path too, or
+///   without these, which may be in the way of the files at the old path;
+/// - without all of them: with files that an attempt added, the user's own tests may not run.
 ///
-/// Two git processes if there was a checkpoint before, and more only where files differ.
+/// Two git processes if there was a checkpoint before; more only if files differ.
 pub(super) async fn trees(open: &Loop<'_>, pathspecs: &[String]) -> Result<Vec<Vec<Oid>>, Error> {
     let state = &open.state;
     if pathspecs.is_empty() {
@@ -97,8 +97,8 @@ fn versions(
     versions
 }
 
-/// Notes a change, which `counts` if the user stands for it. A file that an attempt moves keeps its version at its old path, and has
-/// none at the new one: under that name, no gate may run it.
+/// Notes a change, which `counts` if the user approved it. A file that an attempt moves keeps its version at its old
+/// path, and has none at the new one: no gate may run it under the new name.
 fn note(versions: &mut BTreeMap<Vec<u8>, Version>, change: PathChange, counts: bool) {
     let PathChange { path, was, is } = change;
     let is_moved = was.as_ref().is_some_and(|was| was.path != path);
@@ -156,7 +156,7 @@ mod tests {
     /// A commit, and its changes.
     type Commit<'a> = (char, &'a [(&'a str, &'a str)]);
 
-    /// Each path with the version that the user stood for, and that of the last checkpoint.
+    /// Each path with the version that the user approved, and the version of the last checkpoint.
     fn stood_for(history: &[Commit<'_>], stood: &[(char, char)]) -> String {
         let history = history.iter().map(|(commit, changes)| {
             let changes = changes.iter().map(|(paths, versions)| change(paths, versions));
@@ -202,7 +202,7 @@ mod tests {
             stood_for(&[('1', &[("t", "ab")]), ('2', &[("t", "ba")])], &[]),
             "t:aa"
         );
-        // A commit stands for what it changed itself alone.
+        // A commit approves only its own changes.
         let two: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("u", "ab")])];
         assert_eq!(stood_for(two, &[('1', '2')]), "t:ab u:bb");
     }

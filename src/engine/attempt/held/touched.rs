@@ -11,11 +11,11 @@ use crate::git::{PathChange, StagedEntry};
 use crate::names::Oid;
 use crate::settings::Settings;
 
-/// A test, or the script of a gate, that is not as it was.
+/// A test, or the script of a gate, that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Touched {
     pub path: Vec<u8>,
-    /// True if `ralph.tests` names it; else it is the script of a gate alone.
+    /// True if `ralph.tests` names it; false if it is only the script of a gate.
     pub is_test: bool,
     pub deed: Deed,
     pub fate: Fate,
@@ -23,7 +23,7 @@ pub(super) struct Touched {
     pub was: Option<StagedEntry>,
 }
 
-/// All of them.
+/// The changed tests and scripts.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub files: Vec<Touched>,
@@ -32,26 +32,26 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns those with this fate.
+    /// Returns the files with this fate.
     pub fn with(&self, fate: Fate) -> impl Iterator<Item = &Touched> {
         self.files.iter().filter(move |file| file.fate == fate)
     }
 
-    /// Returns those that are not in the second run of gates what the attempt made of them.
+    /// Returns the files that the second run of gates does not use as the attempt left them.
     pub fn held(&self) -> impl Iterator<Item = &Touched> {
         let is_held = |file: &&Touched| matches!(file.fate, Fate::PutBack | Fate::Away);
         self.files.iter().filter(is_held)
     }
 
-    /// Returns whether none has this fate.
+    /// Returns whether no file has this fate.
     pub fn has_none(&self, fate: Fate) -> bool {
         self.with(fate).next().is_none()
     }
 }
 
-/// Finds the tests and scripts that are not as in the tree `base`: in the work tree `before` that the gates found, or in
-/// the one that they left. If that is the last checkpoint, git is asked only if files changed and `ralph.tests` is set, or
-/// one of them is a script.
+/// Finds the tests and scripts that differ from the tree `base`, in the work tree `before` the gates or in the one
+/// after them. If `base` is the last checkpoint, git runs only if files changed and `ralph.tests` is set, or one of
+/// them is a script.
 pub(super) async fn find(
     open: &Loop<'_>,
     base: &Oid,
@@ -90,7 +90,7 @@ pub(super) async fn find(
                 product => git.changes_among(base, tree, product).await?,
             };
             for change in git.changes_among(base, tree, &literal).await? {
-                // What is below such a path is another file.
+                // A path below a script's path is another file.
                 let is_script = scripts.iter().any(|script| script.as_bytes() == change.path);
                 if is_script && !product.iter().any(|other| other.path == change.path) {
                     let path = change.path.clone();

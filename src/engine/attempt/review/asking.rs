@@ -40,13 +40,13 @@ pub(crate) struct Work<'a> {
     pub from: Oid,
     /// The tree or the commit with it.
     pub to: Oid,
-    /// The differences between the two.
+    /// The differences between the two commits or trees.
     pub changes: Vec<(u8, Vec<u8>)>,
-    /// The paths that are as they were before it, while the reviewer works.
+    /// The paths that are restored to their previous versions while the reviewer works.
     pub aside: Vec<Vec<u8>>,
     /// The gates that passed.
     pub gates: &'a [String],
-    /// The changes of held files that it decides about.
+    /// The changes of held files that the reviewer decides about.
     pub held: Option<&'a ForReview>,
     /// True if the agent is known to have said that the story is complete.
     pub promised: bool,
@@ -71,7 +71,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Returns that there is none, with the reason.
+    /// Returns an answer without a verdict, with the reason.
     pub fn none(why: String) -> Self {
         Self {
             opinion: Opinion::None(why),
@@ -82,7 +82,7 @@ impl Answer {
     }
 }
 
-/// Runs a reviewer to its end. The caller puts back what it changes.
+/// Runs a reviewer to its end. The caller undoes the reviewer's changes.
 pub(crate) async fn ask(
     open: &Loop<'_>,
     reviewer: &Reviewer,
@@ -98,7 +98,7 @@ pub(crate) async fn ask(
     let text = prompt_of(open, reviewer, work, tag).await?;
     let prompt_file = open.site().file("review.md");
     let is_named = reviewer.agent.command.argv(&prompt_file).1;
-    // What the reviewer runs could read it there.
+    // Commands that the reviewer runs could read the prompt there.
     if is_named {
         open.store.door().write_private(&prompt_file, &text)?;
     } else {

@@ -1,5 +1,5 @@
 //! `review`: the user asks the reviewer about an attempt that has ended, such as the one that made the last checkpoint.
-//! Nothing is counted, and nothing but the reviewer's prompt and output is written.
+//! Counts nothing, and writes only the reviewer's prompt and output.
 
 use std::fs::File;
 
@@ -22,7 +22,7 @@ use crate::prompt::{neutral, review as prompt};
 use crate::settings::Settings;
 use crate::state::Running;
 
-/// The file with the output of such a review, in the loop's directory.
+/// The file with the output of a review by hand, in the loop's directory.
 const LOG: &str = "review.log";
 
 /// The verdict of a reviewer that the user asked.
@@ -36,20 +36,20 @@ pub struct Reviewed {
     pub from: Oid,
     /// The commit with the work.
     pub to: Oid,
-    /// The names of the reviewers whose verdict it is, or those of their programs.
+    /// The names of the reviewers that gave the verdict, or those of their programs.
     pub reviewer: String,
-    /// True if it accepted the work, or why there is no answer.
+    /// True if the reviewers accepted the work; an error if a service gave no answer.
     pub accepted: Result<bool, Unanswered>,
     /// The end of its last message, without the verdict.
     pub words: String,
-    /// Seconds it took.
+    /// Duration of the review in seconds.
     pub duration: f64,
-    /// Its cost in US dollars, if it reports it.
+    /// Cost of the review in US dollars, if the reviewer reports it.
     pub cost_usd: Option<f64>,
 }
 
-/// Asks the reviewer of the settings about an attempt at a story: the latest one if no number is given, and that of the
-/// last checkpoint if no story is. Waits for a service that cannot answer now, as an attempt does.
+/// Asks the reviewer of the settings about an attempt at a story: the latest one without a number, and the attempt of
+/// the last checkpoint without a story. Waits for an unavailable service, as an attempt does.
 pub async fn review(
     open: &Loop<'_>,
     settings: &Settings,
@@ -102,7 +102,7 @@ pub async fn review(
         held: None,
         promised: false,
     };
-    // The age of the loop limits its attempts, and not the user's question.
+    // The age of the loop limits its attempts, but not the user's question.
     let patience = Settings {
         max_duration: None,
         ..settings.clone()
@@ -126,7 +126,7 @@ pub async fn review(
                 Opinion::Accepted => break answer,
                 Opinion::Rejected => {
                     reviewed.accepted = Ok(false);
-                    // The verdict is its own alone.
+                    // The verdict is this reviewer's alone.
                     reviewed.reviewer.clear();
                     break answer;
                 }
@@ -158,7 +158,7 @@ pub async fn review(
 }
 
 impl Reviewed {
-    /// Adds the answer of one more reviewer.
+    /// Adds the answer of a further reviewer.
     fn add(&mut self, name: &str, answer: &Answer) {
         let parts = [
             (&mut self.reviewer, ", ", name),
@@ -177,8 +177,8 @@ impl Reviewed {
     }
 }
 
-/// Runs the reviewer once about work from the tree `before` to `tree`. Meanwhile, the files that instruct agents and that
-/// still are as the work left them are as before it.
+/// Runs the reviewer once about work from the tree `before` to `tree`. Meanwhile, files that instruct agents are
+/// restored from before the work, unless they were changed after it.
 async fn ask_once(
     open: &Loop<'_>,
     reviewer: &Reviewer,

@@ -1,7 +1,7 @@
-//! Gives a reviewer the files that say how agents are to work, and how git shows differences, as they were before the
-//! attempt that it judges: that does not instruct it.
+//! Restores, for a reviewer, the files that instruct agents, and that configure git's diffs, from before the attempt
+//! that it judges, so that the attempt does not instruct it.
 //!
-//! Meanwhile `judged` keeps the tree that is judged, as for held tests.
+//! Meanwhile `judged` keeps the judged tree, as for held tests.
 
 use crate::engine::Loop;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::names::Oid;
 /// These files and directories, at any depth.
 const NAMES: &str = include_str!("instructions.txt");
 
-/// The mode of an entry that is not there.
+/// The mode of a missing entry.
 const NOTHING: &str = "000000";
 
 /// The instruction files that the attempt changed.
@@ -19,15 +19,15 @@ const NOTHING: &str = "000000";
 pub(super) struct Aside {
     /// Their paths.
     pub paths: Vec<Vec<u8>>,
-    /// The judged tree with these files as they were, if there are any.
+    /// The judged tree with the original versions of these files, if there are any.
     pub tree: Option<Oid>,
-    /// Those that were there.
+    /// The files that existed before the attempt.
     pub back: Vec<Vec<u8>>,
 }
 
 impl Aside {
-    /// Gives the work tree, which was just read as the tree `judged`, these files as they were; `exactly` those get the
-    /// bytes and permissions of the last checkpoint. Returns the reason if that cannot be.
+    /// Restores these files in the work tree, which was just read as the tree `judged`; the `exactly` ones get the
+    /// bytes and permissions of the last checkpoint. Returns the reason if that fails.
     pub async fn put(
         &self,
         open: &Loop<'_>,
@@ -49,8 +49,8 @@ impl Aside {
     }
 }
 
-/// Finds what the attempt changed of these files: `changes` are its differences from the tree `before`, as the tree `judged`
-/// has them.
+/// Finds the changes of the attempt to these files: `changes` are its differences between the tree `before` and the
+/// tree `judged`.
 pub(super) async fn changed(
     open: &Loop<'_>,
     judged: &Oid,
@@ -79,7 +79,7 @@ pub(super) async fn changed(
     })
 }
 
-/// Returns whether a path is that of such a file, or of one in such a directory.
+/// Returns whether a path is such a file, or is in such a directory.
 fn is_instruction(path: &[u8]) -> bool {
     let path = format!("/{}", String::from_utf8_lossy(path).to_lowercase());
     NAMES.lines().any(|name| {

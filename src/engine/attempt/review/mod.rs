@@ -1,12 +1,11 @@
 //! A second opinion (`ralph.review`): another agent, in a process of its own, reviews work whose gates passed.
 //!
 //! - `reviewer` is the agent of the settings; `asking` runs it once: its prompt, its process, its answer.
-//! - `by_hand` does so for the user, about an attempt that has ended.
-//! - `opinion` reads the answer (pure); `reviewer_changes` puts back what a reviewer changes.
+//! - `by_hand` runs it for the user, about an attempt that has ended.
+//! - `opinion` reads the answer (pure); `reviewer_changes` undoes the changes of a reviewer.
 //! - `instructions` shows it the files that instruct agents as they were before the attempt.
 //!
-//! What a reviewer does not say is not taken for an answer: without a verdict the work is not accepted, and the attempt is
-//! not counted.
+//! Without a verdict of the reviewer, git-ralph does not accept the work, and does not count the attempt.
 
 mod asking;
 mod by_hand;
@@ -39,10 +38,10 @@ use opinion::Opinion;
 use reviewer::Reviewer;
 pub(crate) use reviewer::name;
 
-/// Number of times that a reviewer which gives no verdict is asked.
+/// Maximum number of times that a reviewer without a verdict is asked.
 const ROUNDS: u32 = 2;
 
-/// Refuses an attempt whose review could not even begin, before the attempt costs anything.
+/// Refuses an attempt whose review could not begin, before the attempt costs anything.
 pub(crate) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings) -> Result<(), Error> {
     let known = open.review_template.take();
     if let Some(reviewer) = Reviewer::all(settings, &open.repo().top, known)?.pop() {
@@ -52,8 +51,8 @@ pub(crate) fn require_usable(open: &Loop<'_>, story: &Story, settings: &Settings
     Ok(())
 }
 
-/// Asks the reviewers, if there are any, about the work tree of an attempt. Returns a line about it for the checkpoint, or the
-/// judgement that ends the attempt; the outcome gets what it has used. `gates` are those that have judged the work.
+/// Asks the reviewers, if there are any, about the work tree of an attempt. Returns a line about the review for the
+/// checkpoint, or the judgement that ends the attempt; adds the cost to the outcome. `gates` have judged the work.
 pub(crate) async fn run(
     open: &Loop<'_>,
     begun: &Begun,
@@ -96,15 +95,15 @@ pub(crate) async fn run(
 /// The evidence for the work of an attempt besides the review.
 #[derive(Clone, Copy)]
 struct Evidence<'a> {
-    /// The gates that have judged it.
+    /// The gates that have judged the work.
     gates: &'a [String],
-    /// The changes of held files that are to be decided.
+    /// The changes of held files that the reviewers decide about.
     held: &'a ForReview,
     /// True if the agent said that the story is complete.
     promised: bool,
 }
 
-/// Asks one reviewer; returns a line about it, or the judgement that ends the attempt.
+/// Asks one reviewer; returns a line about the review, or the judgement that ends the attempt.
 async fn decide(
     open: &Loop<'_>,
     begun: &Begun,
@@ -138,7 +137,7 @@ async fn decide(
     }
 }
 
-/// Returns the template as it is in a commit from before the attempt, if it is in there.
+/// Returns the template in a commit from before the attempt, if the commit has it.
 async fn template_at(open: &Loop<'_>, settings: &Settings, commit: &Oid) -> Result<Option<Template>, Error> {
     let Some(path) = template_path(open, settings) else {
         return Ok(None);
@@ -148,7 +147,7 @@ async fn template_at(open: &Loop<'_>, settings: &Settings, commit: &Oid) -> Resu
     Ok(text.map(|text| Template::named(path, text)))
 }
 
-/// Returns the path of the template from the top of the work tree, if it is in there.
+/// Returns the path of the template from the top of the work tree, if it is inside.
 fn template_path<'s>(open: &Loop<'_>, settings: &'s Settings) -> Option<&'s str> {
     let path = settings.review_prompt.as_deref()?;
     let below = Path::new(path).strip_prefix(&open.repo().top).ok();
@@ -193,7 +192,7 @@ async fn ask_about_attempt(
     answer
 }
 
-/// Waits for the reviewer's service; returns the judgement that ends the attempt if that takes too long.
+/// Waits for the reviewer's service; returns the judgement that ends the attempt if the wait is too long.
 async fn wait(
     open: &Loop<'_>,
     backoff: &mut Backoff,
@@ -217,7 +216,7 @@ fn words_of_reviewer(unavailable: &Unavailable) -> String {
     format!("the reviewer: {}", unavailable.reason)
 }
 
-/// Waits until it is worth asking the reviewer again; what is noted of it is gone afterwards.
+/// Waits until it makes sense to ask the reviewer again; removes its record in the state afterwards.
 async fn wait_for_reviewer(
     open: &Loop<'_>,
     backoff: &mut Backoff,
@@ -234,7 +233,7 @@ async fn wait_for_reviewer(
     Ok(waited)
 }
 
-/// Returns the judgement of work that was rejected with these words.
+/// Returns the judgement of work that the reviewer rejected with these words.
 fn rejected(name: &str, held: &ForReview, words: &str) -> Judgement {
     let mut what = format!("the reviewer {name} rejected the work");
     if let Some(why) = held.why() {
@@ -249,7 +248,7 @@ fn rejected(name: &str, held: &ForReview, words: &str) -> Judgement {
     )
 }
 
-/// Returns the judgement of work about which nothing is known: it is not accepted, and the attempt is not to blame.
+/// Returns the judgement of work without a review: it is not accepted, and the attempt is not blamed.
 fn unreviewed(name: &str, why: &str) -> Judgement {
     Judgement::unjudged(Unjudged::NoVerdict(name.to_owned()), why)
 }

@@ -1,4 +1,4 @@
-//! Judges what a reviewer said. Pure.
+//! Reads the verdict from a reviewer's output. Pure.
 
 use crate::agent::decode::Report;
 use crate::agent::process::Ending;
@@ -8,11 +8,11 @@ use crate::engine::attempt::verdict::judge;
 use crate::prompt::review::harmless;
 use crate::state::Verdict;
 
-/// The reason why a verdict without the nonce of its prompt is none, and what to do about it.
+/// The reason why a verdict without the nonce of its prompt does not count, with advice.
 const NO_NONCE: &str = "its verdict had not the letters and digits that its prompt asks for, so that it may be a quotation; a \
      script takes the verdict from its prompt: grep -o '<verdict>ACCEPT [a-z0-9]*</verdict>'";
 
-/// The reason why a verdict is none if words around it deny it.
+/// The reason why a verdict that is denied by the words around it does not count.
 const DENIED: &str = "words around its verdict can be read as its opposite";
 
 /// The opinion of a reviewer.
@@ -30,7 +30,7 @@ pub(crate) enum Opinion {
     Interrupted(i32),
 }
 
-/// Judges by the end and the report of the reviewer with this name.
+/// Reads the opinion from the end and the report of the reviewer with this name.
 pub(super) fn opinion(ending: &Ending, report: &Report, name: Option<&str>) -> Opinion {
     if let Ending::RunnerKilled(signal) = ending {
         return Opinion::None(format!("its runner was ended by signal {signal}"));
@@ -38,7 +38,7 @@ pub(super) fn opinion(ending: &Ending, report: &Report, name: Option<&str>) -> O
     let judged = judge(ending, report, name);
     let reason = judged.reason.unwrap_or_else(|| judged.verdict.to_string());
     match judged.verdict {
-        // Whatever it said, it did not end well.
+        // Its message does not count after a failed exit.
         Verdict::Complete | Verdict::Failed if exit(ending).is_some() => {
             let exit = exit(ending).unwrap_or_default();
             Opinion::None(format!("it gave a verdict, but did not end well{exit}"))
@@ -67,7 +67,7 @@ fn exit(ending: &Ending) -> Option<String> {
     }
 }
 
-/// Returns the words about an agent as words about the reviewer, which is named before them.
+/// Turns a message about an agent into one about the reviewer, which is named before it.
 fn about_it(reason: String) -> String {
     for (whose, its) in [("the agent's ", "its "), ("the agent ", "it ")] {
         if let Some(rest) = reason.strip_prefix(whose) {
@@ -77,7 +77,7 @@ fn about_it(reason: String) -> String {
     reason
 }
 
-/// Returns the reason why nothing that was said is a verdict.
+/// Returns the reason why the message contains no verdict.
 fn unheard(ending: &Ending, report: &Report) -> String {
     let why = match &report.heard {
         Heard::InSentence => "its verdict was inside a sentence; it must be on a line of its own".to_owned(),
@@ -105,7 +105,7 @@ pub(super) fn words(report: &Report) -> String {
     lines.join("\n").trim().to_owned()
 }
 
-/// Returns whether a line is a verdict without a reason, and nothing else.
+/// Returns whether a line is a bare verdict without a reason.
 fn is_verdict(line: &str) -> bool {
     let bare = line.trim_matches(|c: char| !c.is_alphanumeric() && c != '<' && c != '>');
     let inner = bare.strip_prefix("<verdict>");
@@ -230,7 +230,7 @@ mod tests {
             };
             assert!(said_by.contains(why), "{text}: {said_by}");
         }
-        // A final message holds no quotation by chance.
+        // A final message contains no quotation by chance.
         let message = |text: &str| serde_json::json!({"type": "result", "subtype": "success", "is_error": false, "result": text});
         for text in [&accept, ACCEPT] {
             let line = format!("{}\n", message(text));

@@ -15,7 +15,7 @@ pub(crate) struct Reviewer {
 }
 
 impl Reviewer {
-    /// Returns the reviewers of the settings, which all have to accept.
+    /// Returns the reviewers of the settings; all of them have to accept.
     pub fn all(settings: &Settings, top: &Path, known: Option<Template>) -> Result<Vec<Self>, Error> {
         let mut agents: Vec<Agent> = agents(settings, top).collect();
         if let Some(missing) = agents.iter().find_map(|agent| agent.command.missing_program(top)) {
@@ -35,7 +35,7 @@ impl Reviewer {
         Ok(agents.drain(..).map(reviewer).collect())
     }
 
-    /// Returns its name, or that of its program.
+    /// Returns the name of the reviewer, or of its program.
     pub fn name(&self) -> String {
         self.agent.label()
     }

@@ -1,6 +1,6 @@
-//! Watches a reviewer, which may only look: what it changes is kept, and put back to what is judged.
+//! Watches a reviewer, which may only read: its changes are kept, and undone in the work tree.
 //!
-//! What git ignores stays as the reviewer left it, as after a gate.
+//! Ignored files stay as the reviewer left them, as after a gate.
 
 use crate::engine::position::Position;
 use crate::engine::watch::{self, Watch, Who};
@@ -18,8 +18,8 @@ pub(super) struct Before {
     watch: Option<Watch>,
 }
 
-/// Records the state before a reviewer runs, and keeps the tree that was just read by a ref; `in_place` is the one that takes
-/// its place meanwhile.
+/// Records the state before a reviewer runs, and keeps the tree that was just read by a ref; `in_place` is the tree
+/// that the reviewer sees instead.
 pub(super) async fn begin(open: &Loop<'_>, tree: Oid, in_place: Option<&Oid>) -> Result<Before, Error> {
     let record = judged::keep(open, &tree, in_place).await?;
     Ok(Before {
@@ -30,15 +30,15 @@ pub(super) async fn begin(open: &Loop<'_>, tree: Oid, in_place: Option<&Oid>) ->
     })
 }
 
-/// Puts back what the reviewer changed, once none of its processes is alive; what it made is kept under names that begin
-/// with `name`.
+/// Undoes the changes of the reviewer, once none of its processes is alive; keeps its files under names that begin with
+/// `name`.
 pub(super) async fn end(open: &Loop<'_>, before: Before, name: &str) -> Result<(), Error> {
     watch::end_kept(open, before.watch, name).await?;
     judged::put_back(open, before.record).await
 }
 
-/// Compares the state after a reviewer that ran in the user's work tree: nothing of that is put back, because the user may
-/// have changed it meanwhile, but the files that instruct agents. If it differs, a ref keeps what was there before.
+/// Compares the state after a reviewer that ran in the user's work tree. Restores only the files that instruct agents,
+/// because the user may have made the other changes meanwhile. If the state differs, a ref keeps the previous one.
 pub(super) async fn end_in_users_work_tree(open: &Loop<'_>, before: Before, name: &str) -> Result<(), Error> {
     watch::end_kept(open, before.watch, name).await?;
     judged::put_files_back(open, &before.record).await?;
