@@ -1,5 +1,5 @@
-//! Waits for an agent's service that cannot answer now: until the time that it named, else with a growing delay; and so for an
-//! agent that crashes more than once. Such attempts do not count. No wait is longer than `ralph.maxWait` in a row, or goes past `ralph.maxDuration`.
+//! Waits for an unavailable agent service until the time that it named, else with a growing delay; and for an agent
+//! that crashes repeatedly. Such attempts do not count. `ralph.maxWait` and `ralph.maxDuration` limit the wait.
 
 use std::time::{Duration, Instant};
 

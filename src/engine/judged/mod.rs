@@ -1,5 +1,5 @@
-//! Keeps the tree that gates and reviewers judge: from before the first of them starts until the attempt ends, a ref names
-//! it, and so does the state. What they do to files, index or objects changes neither what is committed nor what is kept.
+//! Keeps the tree that gates and reviewers judge: from the start of the first one until the attempt ends, a ref and the
+//! state name it. Their changes to files, index or objects change neither the commit nor the kept tree.
 
 mod put_back;
 mod taken;
@@ -25,7 +25,7 @@ pub(super) use taken::{put_back_missing, put_back_shown, settle};
 
 /// The last part of the ref that keeps the tree.
 const REF: &str = "judged";
-/// Name of the directory in the trash for what stands in the place of a judged file.
+/// Name of the directory in the trash for entries that replaced a judged file.
 const TRASH: &str = "judged";
 
 /// Returns the ref that keeps the judged tree of a loop.
@@ -44,8 +44,8 @@ pub(super) fn savepoint<'a>(open: &'a Loop<'_>, record: &HeldTests) -> Savepoint
     open.checkpoint().of_judged(tree, commit, record.since)
 }
 
-/// Keeps the tree that the working index was just read into, before gates or a reviewer start. `in_place` is the tree that
-/// takes its place in the work tree meanwhile. One `lstat` for each file, unless this tree is kept already.
+/// Keeps the tree that the working index was just read into, before gates or a reviewer start. `in_place` is the tree
+/// that the work tree gets meanwhile. One `lstat` for each file, unless this tree is already kept.
 pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) -> Result<HeldTests, Error> {
     let known = record(open).filter(|known| known.tree == *tree);
     if let Some(known) = known.filter(|known| known.in_place.as_ref() == in_place) {
@@ -81,7 +81,7 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
     Ok(record)
 }
 
-/// Takes out repositories that gates or a reviewer made among the judged files, and reports them.
+/// Removes repositories that gates or a reviewer made among the judged files, and reports them.
 fn take_out_repositories(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let (site, judged) = (open.site(), savepoint(open, record));
     let trash = site.trash().join(TRASH);
@@ -96,7 +96,7 @@ fn of_kind(changes: &[(u8, Vec<u8>)], wanted: &[u8]) -> Vec<(u8, Vec<u8>)> {
     some.cloned().collect()
 }
 
-/// Leaves new files out of a reading, and remembers them.
+/// Removes new files from a reading, and remembers them.
 async fn leave_out_new(open: &Loop<'_>, mut now: Reading, new: &HashSet<Vec<u8>>) -> Result<Reading, Error> {
     if new.is_empty() {
         return Ok(now);
@@ -113,7 +113,7 @@ async fn leave_out_new(open: &Loop<'_>, mut now: Reading, new: &HashSet<Vec<u8>>
     Ok(now)
 }
 
-/// Remembers new files that gates made, and reports those that are not known yet.
+/// Remembers new files that gates made, and reports the files not known yet.
 async fn remember(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
     let known = open.checkpoint().gate_files;
     let unknown: Vec<&Vec<u8>> = made
@@ -130,8 +130,8 @@ async fn remember(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
     leave_out_of_work(open, made).await
 }
 
-/// Notes new files that gates or the preparation of the work tree made: no checkpoint has them until an attempt or the user
-/// changes or adds them.
+/// Notes new files that gates or the preparation of the work tree made: checkpoints omit them until an attempt or the
+/// user changes or adds them.
 pub(super) async fn leave_out_of_work(open: &Loop<'_>, made: &[StagedEntry]) -> Result<(), Error> {
     if made.is_empty() {
         return Ok(());
@@ -154,7 +154,7 @@ fn is_same_place(one: &[u8], other: &[u8]) -> bool {
     one == other || is_below(one, other) || is_below(other, one)
 }
 
-/// Keeps the files that gates or a preparation made by a ref, on top of those from before.
+/// Keeps the files that gates or a preparation made by a ref, on top of the earlier ones.
 pub(super) async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     let entries = open.state.here.gate_files.borrow().clone();
     if entries.is_empty() {
@@ -178,7 +178,7 @@ pub(super) async fn keep_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     open.update_refs(&keep, "ralph: files that only gates made").await
 }
 
-/// Forgets the files that gates made and that are gone, or in the checkpoint.
+/// Forgets the files made by gates that were deleted, or are in the checkpoint.
 pub(super) fn settle_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     let files = open.state.here.gate_files.borrow().clone();
     if files.is_empty() {
@@ -191,8 +191,8 @@ pub(super) fn settle_gate_files(open: &Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the entries of the judged tree that a reading has no more, the story list aside: something changed after gates
-/// and reviewers had ended.
+/// Returns the entries of the judged tree that a reading lacks, except the story list: a process changed them after the
+/// gates and reviewers ended.
 pub(super) async fn late(open: &Loop<'_>, now: &Reading, tree: &Oid) -> Result<Vec<StagedEntry>, Error> {
     if now.tree == *tree {
         return Ok(Vec::new());
@@ -216,7 +216,7 @@ pub(super) async fn limit(
     repo.set_entries(&work, entries).await?;
     now.tree = repo.git.write_tree(&work).await?;
     now.changes = None;
-    // A new rule hides files from the reading that are as they were judged.
+    // A new ignore rule hides unchanged judged files from the reading.
     repo.refresh(&work).await?;
     let args = ["--name-only", "-z", "--ignore-submodules=dirty"];
     let differ = repo.git.cmd("diff-files", args).index(&work).fields().await?;
@@ -228,8 +228,8 @@ pub(super) async fn limit(
     Ok(now)
 }
 
-/// Keeps what is in the work tree in the place of the judged tree, before it is put back: an edit of the user's, or what a
-/// reviewer left. New files that were made beside gates stay.
+/// Keeps the content that replaced the judged tree in the work tree, before the tree is restored: an edit of the
+/// user's, or a reviewer's files. New files that were made beside gates stay.
 pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let now = open.read_work_tree().await?;
     let git = open.git();
@@ -266,8 +266,8 @@ pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<
     Ok(())
 }
 
-/// Puts back the files of the judged tree in whose place others are, unless these have changed since: the user may have
-/// edited them.
+/// Restores the files of the judged tree that were replaced, unless the replacements have changed since: the user may
+/// have edited them.
 pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
     let Some(shown) = &record.in_place else {
         return Ok(());
@@ -293,7 +293,7 @@ pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Resul
     Ok(())
 }
 
-/// Keeps a commit under a ref named after the current attempt; returns the name, to be typed.
+/// Keeps a commit under a ref named after the current attempt; returns the name, quoted for a shell.
 pub(super) async fn keep_commit(open: &Loop<'_>, commit: &Oid) -> Result<String, Error> {
     let kept = keep_commits(open, std::slice::from_ref(commit)).await?;
     Ok(typed(kept.first().map_or("", |kept| kept.name.as_str())))
@@ -305,7 +305,7 @@ pub(super) async fn keep_commits(open: &Loop<'_>, commits: &[Oid]) -> Result<Vec
     let is_start = state.gate_before_work().is_some();
     let name = match state.attempted() {
         Some(story) => change.attempt_ref(&story.id, story.attempt),
-        // Gates of `land` run in a side, whose refs go with it.
+        // Gates of `land` run in a side, whose refs are removed with it.
         None if is_start => change.worked_on().ralph_ref("start-gates"),
         None => change.ralph_ref("reviewed"),
     };
@@ -314,7 +314,7 @@ pub(super) async fn keep_commits(open: &Loop<'_>, commits: &[Oid]) -> Result<Vec
         .await
 }
 
-/// Ends the time of a judged tree: removes its ref and its records. The caller saves the state.
+/// Stops keeping a judged tree: removes its ref and its records. The caller saves the state.
 pub(super) async fn forget(open: &Loop<'_>) -> Result<(), Error> {
     if record(open).is_none() {
         return Ok(());
@@ -323,7 +323,7 @@ pub(super) async fn forget(open: &Loop<'_>) -> Result<(), Error> {
     release(open).await
 }
 
-/// Removes the ref and the file of a judged tree, of which a git-ralph that was cut off may have left one without a record.
+/// Removes the ref and the file of a judged tree: a killed git-ralph may have left one without a record.
 pub(super) async fn release(open: &Loop<'_>) -> Result<(), Error> {
     let name = ref_name(open);
     let found = open.git().refs(&[&name]).await?.into_iter();

@@ -1,4 +1,4 @@
-//! Puts the judged tree back, with HEAD and the index: gates have run with other tests in its place, or a reviewer.
+//! Restores the judged tree, HEAD and the index after gates with other tests, or after a reviewer.
 
 use super::{keep_commits, keep_present, savepoint, take_out_repositories};
 use crate::engine::Loop;
@@ -9,14 +9,14 @@ use crate::names::typed;
 use crate::refs::Update;
 use crate::state::HeldTests;
 
-/// Name of the directory in the trash for what was in the way.
+/// Name of the directory in the trash for files that were in the way.
 const TRASH: &str = "judged";
 
-/// The reason of the move of refs.
+/// The reflog message of the restored refs.
 const WHY: &str = "ralph: what is judged is put back";
 
-/// Moves HEAD and the tip back if they moved, and puts back files and index. What was there instead is kept first. If this
-/// process dies half way, the next command does it again.
+/// Moves HEAD and the tip back if they moved, and restores files and index. Keeps the replaced content first. If this
+/// process dies half-way, the next command repeats it.
 pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: HeldTests) -> Result<(), Error> {
     note(open, |noted| noted.goes_back = true);
     open.save()?;
@@ -29,7 +29,7 @@ pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: HeldTests) -> Res
     judged.put_back_judged(&site.trash().join(TRASH)).await?;
     open.view.drop_all();
     note(open, |noted| (noted.goes_back, noted.in_place) = (false, None));
-    // If a power cut brings the record back, the tree is put back once more.
+    // If a power cut brings the record back, the tree is restored once more.
     open.save_for(Durability::Whole)
 }
 

@@ -1,5 +1,5 @@
-//! Puts back what gates, or a preparation, took of the tree that they were to judge: files that are gone, hidden, no files any
-//! more, or again as they were at the checkpoint. What passes after that has judged other files than those of the work.
+//! Restores files of the judged tree that gates, or a preparation, removed: files that are deleted, hidden, replaced,
+//! or again as at the checkpoint. A gate that passes after that has judged other files than those of the work.
 
 use std::collections::HashSet;
 
@@ -16,20 +16,20 @@ use crate::state::HeldTests;
 /// Differences of two trees, with git's status letters.
 type Changes = Vec<(u8, Vec<u8>)>;
 
-/// The work tree after what was missing is back.
+/// The work tree after missing files were restored.
 pub(in crate::engine) struct PutBack {
     /// The work tree.
     pub now: Reading,
     /// Its differences from the judged tree.
     pub changes: Changes,
-    /// The paths that were put back and that the work had changed, the story list aside.
+    /// The restored paths that the work had changed, except the story list.
     pub of_work: Vec<Vec<u8>>,
 }
 
-/// Reads the work tree after gates ran on the judged tree, the last of which is `who`. Files of that tree that are gone,
-/// hidden or no files any more are put back, and so are permissions and empty directories; new content of its files stays;
-/// new files stay in the work tree and out of the reading. Reports each. `have_passed` says whether what is read becomes the
-/// checkpoint. Returns the paths of the work that the last gate took away, too.
+/// Reads the work tree after gates ran on the judged tree, the last of which is `who`. Restores files of that tree that
+/// are deleted, hidden or replaced, permissions and empty directories; new content of its files stays; new files stay
+/// in the work tree, but not in the reading. Reports each. `have_passed` says whether the reading becomes the
+/// checkpoint. Returns also the paths of the work that the last gate removed.
 pub(in crate::engine) async fn settle(
     open: &Loop<'_>,
     record: &HeldTests,
@@ -42,7 +42,7 @@ pub(in crate::engine) async fn settle(
         of_work,
     } = put_back_missing(open, record, who).await?;
     let mut written = of_kind(&changes, b"M");
-    // The list is held, and what became of it is reported with that.
+    // The list is held; changes to it are reported separately.
     let list = open.state.source().path.as_bytes();
     written.retain(|(_, path)| path != list);
     if !written.is_empty() {
@@ -64,8 +64,8 @@ pub(in crate::engine) async fn settle(
     Ok((leave_out_new(open, now, &new).await?, of_work))
 }
 
-/// Puts back what `who` took of the judged tree: files that are gone, hidden or no files any more, that are again as at the
-/// checkpoint, permissions and empty directories.
+/// Restores the parts of the judged tree that `who` removed: files that are deleted, hidden, replaced, or again as at
+/// the checkpoint, permissions and empty directories.
 pub(in crate::engine) async fn put_back_missing(
     open: &Loop<'_>,
     record: &HeldTests,
@@ -105,8 +105,8 @@ pub(in crate::engine) async fn put_back_missing(
     })
 }
 
-/// Does the same while other files are in the place of the judged ones, whose tests (`held`) stay as they are. Returns the
-/// paths of the work that were taken away, or git's words about what is in the way. Without `who`, nothing is put back.
+/// Does the same while other files replace the judged ones; the restored tests (`held`) stay. Returns the removed paths
+/// of the work, or git's words about an obstacle. Without `who`, restores nothing.
 pub(in crate::engine) async fn put_back_shown(
     open: &Loop<'_>,
     record: &HeldTests,
@@ -119,7 +119,7 @@ pub(in crate::engine) async fn put_back_shown(
     let (repo, git) = (open.repo(), open.git());
     let changes = git.diff_trees(in_place, &now.tree).await?;
     let mut missing = taken_away(open, &changes, &now).await?;
-    // What gates write to these is found at the end.
+    // Changes of gates to these files are found at the end.
     missing.retain(|(_, path)| !held.contains(path));
     let of_work = of_work(open, in_place, &missing).await?;
     let Some(who) = who else {
@@ -127,7 +127,7 @@ pub(in crate::engine) async fn put_back_shown(
     };
     let mut back = Vec::new();
     for (status, path) in &missing {
-        // A rule hides it.
+        // An ignore rule hides it.
         if *status != b'D' || !is_file_or_link(&path_below(&repo.top, path))? {
             back.push((*status, path.clone()));
         }
@@ -149,7 +149,7 @@ pub(in crate::engine) async fn put_back_shown(
     Ok(refused.map_or(Ok(of_work), Err))
 }
 
-/// Reports what `who` did to these files, and that it is undone.
+/// Reports the changes of `who` to these files, and that they are undone.
 fn tell(open: &Loop<'_>, who: &str, files: &[&(u8, Vec<u8>)]) {
     let of = |back: bool| {
         let some = files.iter().filter(move |(status, _)| (*status == b'A') == back);
@@ -161,8 +161,8 @@ fn tell(open: &Loop<'_>, who: &str, files: &[&(u8, Vec<u8>)]) {
     open.site().tell_few(&what, of(true));
 }
 
-/// Selects the differences by which gates took something of the judged tree away: a file is gone, is none any more, or is
-/// again as at the checkpoint.
+/// Selects the differences by which gates removed a part of the judged tree: a file is deleted, replaced, or again as
+/// at the checkpoint.
 async fn taken_away(open: &Loop<'_>, changes: &Changes, now: &Reading) -> Result<Changes, Error> {
     let mut missing = of_kind(changes, b"ADTM");
     if missing.iter().any(|(status, _)| is_kept(*status)) {
@@ -173,7 +173,7 @@ async fn taken_away(open: &Loop<'_>, changes: &Changes, now: &Reading) -> Result
         let still: HashSet<Vec<u8>> = still.into_iter().map(|(_, path)| path).collect();
         missing.retain(|(status, path)| !is_kept(*status) || !still.contains(path));
     }
-    // What is in the place of a missing file goes with its return.
+    // Restoring a missing file replaces the entry in its place.
     let gone: Vec<Vec<u8>> = of_kind(&missing, b"D")
         .into_iter()
         .map(|(_, path)| path)
@@ -182,12 +182,12 @@ async fn taken_away(open: &Loop<'_>, changes: &Changes, now: &Reading) -> Result
     Ok(missing)
 }
 
-/// Returns whether a difference of this kind takes nothing away unless the file is as at the checkpoint.
+/// Returns whether a difference of this kind removes nothing unless the file is as at the checkpoint.
 fn is_kept(status: u8) -> bool {
     matches!(status, b'A' | b'M')
 }
 
-/// Selects the paths that the work had changed in this tree. The story list is held apart from that.
+/// Selects the paths that the work had changed in this tree. The story list is handled separately.
 async fn of_work(open: &Loop<'_>, tree: &Oid, missing: &Changes) -> Result<Vec<Vec<u8>>, Error> {
     if missing.is_empty() {
         return Ok(Vec::new());

@@ -1,9 +1,9 @@
 //! Lifecycle hooks: the user's git hooks around the steps of a loop, run by `git hook run`, so that `core.hooksPath`
 //! and configured hooks apply. `table` lists them.
 //!
-//! If no hook can exist, no process is started. Changes by hooks are treated like changes by the user: after a hook has
-//! run, nothing that was known before is relied upon. No hook runs while an attempt is being judged, or before git's
-//! own files are restored: a hook that an agent planted is gone by then.
+//! If no hook can exist, no process is started. Changes by hooks count as changes by the user: all cached facts are
+//! dropped after a hook. No hook runs while an attempt is being judged, or before git's own files are restored, which
+//! removes hooks that an agent planted.
 
 mod origin;
 pub(crate) mod refusal;
@@ -82,7 +82,7 @@ pub(super) async fn may_change_checkpoint(open: &Loop<'_>) -> Result<bool, Error
     run::may_be(open, Hook::PreCheckpoint).await
 }
 
-/// Runs `ralph-pre-checkpoint` with the event that the attempt has `ended`. Returns its refusal.
+/// Runs `ralph-pre-checkpoint` with the event that the attempt has `ended`. Returns its refusal, if any.
 pub(super) async fn before_checkpoint(
     open: &Loop<'_>,
     about: About<'_>,
@@ -90,7 +90,7 @@ pub(super) async fn before_checkpoint(
 ) -> Result<Option<Refusal>, Error> {
     let hook = Hook::PreCheckpoint;
     let may_be = run::may_be(open, hook).await?;
-    // A hook that an attempt deleted must not let it pass either.
+    // A hook that an attempt deleted must not accept the attempt either.
     if let Some(why) = origin::refusal(open, hook).await? {
         return Ok(Some(Refusal::Failed(why, OutputTail::default())));
     }
@@ -135,7 +135,7 @@ async fn keep_before_hook(open: &Loop<'_>, before: &Oid, about: About<'_>) -> Re
     Ok(())
 }
 
-/// Runs `ralph-pre-finish`; `how` and `branch` are those of the event that follows.
+/// Runs `ralph-pre-finish`; the event that follows has `how` and `branch`.
 pub(super) async fn before_finish(open: &Loop<'_>, how: &str, branch: Option<String>) -> Result<(), Error> {
     let event = What::Finished {
         how: how.to_owned(),
@@ -188,7 +188,7 @@ fn event_of(open: &Loop<'_>, what: What) -> Event {
     Event::now(open.change().as_str(), what)
 }
 
-/// Returns the error that shows the refusal of a hook.
+/// Returns the error that reports the refusal of a hook.
 async fn refused(open: &Loop<'_>, hook: Hook, why: String) -> Result<Error, Error> {
     run::may_be(open, hook).await?;
     let file = origin::file_of(open, hook);

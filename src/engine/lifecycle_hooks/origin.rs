@@ -1,5 +1,5 @@
 //! Hooks in the work tree (`core.hooksPath = .githooks`): an attempt can write them like any other file, and they run
-//! outside of what holds the agent. So only those run that the loop began with.
+//! outside the sandbox and the guard. So a hook runs only if it is unchanged since the loop began.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::fs::{Links, is_there, read_regular};
 /// Maximum size of a hook, in bytes.
 const MOST: u64 = 16 << 20;
 
-/// Returns why a hook is not run: it is in the work tree, and not as it was when the loop began.
+/// Returns why a hook is not run: it is in the work tree, and has changed since the loop began.
 pub(super) async fn refusal(open: &Loop<'_>, hook: Hook) -> Result<Option<String>, Error> {
     let Some(path) = path_in_work_tree(open, hook) else {
         return Ok(None);

@@ -33,7 +33,7 @@ pub(super) struct Call<'a> {
     pub log: Option<&'a File>,
 }
 
-/// The answer of a hook.
+/// The result of a hook.
 pub(super) enum Said {
     /// There is no such hook.
     Nothing,
@@ -47,7 +47,7 @@ pub(super) enum Said {
 
 /// Returns whether git may find this hook; reads the configuration again if something may have changed it.
 pub(super) async fn may_be(open: &Loop<'_>, hook: Hook) -> Result<bool, Error> {
-    // The loop of the change runs the others when it takes in what a side has made.
+    // The loop of the change runs the other hooks when it takes in the work of a side.
     if hook != Hook::PreAttempt && open.change().side_of().is_some() {
         return Ok(false);
     }
@@ -81,7 +81,7 @@ async fn hook_run(open: &Loop<'_>) -> Result<HookRun, Error> {
     Ok(run)
 }
 
-/// Returns whether there is only a configured hook, which this git is too old to run.
+/// Returns whether the only hook is a configured one, which this git is too old to run.
 fn is_for_newer_git(open: &Loop<'_>, hook: Hook) -> Result<bool, FileError> {
     let is_there = origin::file_of(open, hook)
         .map(|file| is_there(&file))
@@ -148,7 +148,7 @@ pub(super) async fn call(open: &Loop<'_>, call: Call<'_>) -> Result<Said, Error>
 
 fn hook_job(open: &Loop<'_>, call: &Call<'_>, options: &[&str], run: &str) -> Job {
     let mut job = plain_job(open, run, Vec::new());
-    // The user's own settings apply, including those of git -c, as for git's own hooks.
+    // The user's own settings apply, including those of `git -c`, as in git's own hooks.
     job.env_remove.retain(|name| *name != "GIT_CONFIG_PARAMETERS");
     job.env
         .retain(|(name, _)| !name.to_string_lossy().starts_with("GIT_CONFIG_"));

@@ -14,7 +14,7 @@ pub enum Hook {
     PostAttempt,
     /// After a checkpoint.
     PostCheckpoint,
-    /// After the work tree was put back.
+    /// After the work tree was restored.
     PostRevert,
     /// Before `finish`.
     PreFinish,
@@ -97,7 +97,7 @@ impl Hook {
         !matches!(self, Self::PreFinish | Self::PostFinish)
     }
 
-    /// Returns the hook that is called about an event after it has happened.
+    /// Returns the hook that runs after an event.
     pub const fn after(what: &What) -> Option<Self> {
         match what {
             What::AttemptEnded(_) => Some(Self::PostAttempt),

@@ -1,4 +1,4 @@
-//! Tests with small lists, and of random lists that are worked through in random order.
+//! Tests with small lists, and with random lists that are worked through in random order.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -6,7 +6,7 @@ use proptest::sample::{Index, select};
 use super::*;
 use crate::engine::stories::{Upcoming, upcoming};
 
-/// Returns a list of open stories, each with its dependencies, if it says any.
+/// Returns a list of open stories, each with its dependencies, if it names any.
 fn list(stories: &[(&str, Option<&[&str]>)]) -> Listing {
     let story = |(id, names): &(&str, Option<&[&str]>)| Story {
         id: (*id).to_owned(),

@@ -135,7 +135,7 @@ fn stories_side_by_side_fail_and_end_each_for_itself() {
     assert_eq!(both.phase, Phase::Exhausted);
     let failures = |progress: &Progress, id| progress.failed(id).map_or(0, |story| story.failures);
     assert_eq!((failures(&both, "1"), failures(&both, "2")), (2, 1));
-    // The other is complete; the first has no retries left, however it is chosen.
+    // The other story is complete; the first has no retries left, however it is chosen.
     let after = run(
         &both,
         [
@@ -200,8 +200,8 @@ fn anything_asked() -> impl Strategy<Value = Ask> {
     ]
 }
 
-/// Drives these stories with `ralph.onFailure=later`; `succeeds` is asked about each attempt. Returns the progress at the end,
-/// and the stories in the order of their attempts.
+/// Drives these stories with `ralph.onFailure=later`; calls `succeeds` for each attempt. Returns the final progress and
+/// the stories in the order of their attempts.
 fn drive_later(
     stories: &[String],
     max_retries: u32,

@@ -1,4 +1,4 @@
-//! Edits that were made to files after a step was cut off while it wrote them.
+//! Edits that were made after a step was interrupted while it wrote files.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -16,18 +16,18 @@ use crate::paths::{first_few, path_of};
 use crate::refs::KeptRef;
 use crate::state::{EndStep, Intent, RevertPlan, State};
 
-/// Holds what was done since a step was cut off, and what the rest of that step would take away.
+/// Edits and commits since an interrupted step that the rest of the step would lose.
 pub(crate) struct Edits {
     /// The work tree, if files of it were edited.
     tree: Option<Oid>,
     /// Commits that no ref would keep.
     made: Vec<Oid>,
-    /// Both in words, which call the step "it".
+    /// A description of both, which calls the step "it".
     pub words: String,
 }
 
-/// Finds the files that are neither as before a step that was cut off, nor as after it, and the commits that were made since.
-/// One scan of the work tree.
+/// Finds the files that match neither the state before an interrupted step nor the one after it, and the commits made
+/// since. One scan of the work tree.
 pub(crate) async fn since_cut_off(open: &Loop<'_>, intent: &Intent) -> Result<Option<Edits>, Error> {
     let made = made_since(open, intent).await?;
     let tree = edited_since(open, intent).await?;
@@ -49,8 +49,8 @@ pub(crate) async fn since_cut_off(open: &Loop<'_>, intent: &Intent) -> Result<Op
     }))
 }
 
-/// Returns the commits that were made or checked out since, on the loop's tip or on a detached HEAD, and that no ref keeps
-/// once the step is completed.
+/// Returns the commits that were made or checked out since, on the loop's tip or on a detached HEAD, and that no ref
+/// keeps once the step is completed.
 async fn made_since(open: &Loop<'_>, intent: &Intent) -> Result<Vec<Oid>, Error> {
     let (moves_tip, own, kept) = match intent {
         Intent::Start(plan) => (true, [plan.tip.as_ref(), None], plan.kept.as_slice()),
@@ -81,7 +81,7 @@ async fn made_since(open: &Loop<'_>, intent: &Intent) -> Result<Vec<Oid>, Error>
     Ok(made)
 }
 
-/// Returns whether a commit is in the history of one of these, or of a ref beside the loop's tip.
+/// Returns whether a commit is in the history of one of these, or of a ref other than the loop's tip.
 async fn is_kept(open: &Loop<'_>, oid: &Oid, kept: &[KeptRef]) -> Result<bool, Error> {
     for kept in kept {
         if kept.oid == *oid || open.git().is_ancestor(oid, &kept.oid).await? {
@@ -94,7 +94,7 @@ async fn is_kept(open: &Loop<'_>, oid: &Oid, kept: &[KeptRef]) -> Result<bool, E
     Ok(names.lines().any(|name| name != tip))
 }
 
-/// Returns the tree of the work tree and the files in it that were edited since.
+/// Returns the tree of the work tree and its files that were edited since.
 async fn edited_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<(Oid, Vec<Vec<u8>>)>, Error> {
     let Some([from, to]) = trees(&open.state, intent) else {
         return Ok(None);
@@ -118,7 +118,7 @@ async fn edited_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<(Oid, V
         since: Some(since), ..
     }) = intent
     {
-        // A rule of the attempt's hid files that it made.
+        // An ignore rule of the attempt hid files that it made.
         edited.retain(|path| has_changed(&open.repo().top.join(path_of(path)), *since));
     }
     if edited.is_empty() {
@@ -127,7 +127,7 @@ async fn edited_since(open: &Loop<'_>, intent: &Intent) -> Result<Option<(Oid, V
     Ok(Some((now, edited)))
 }
 
-/// Returns whether a file that a step makes has only the beginning of what it is to have, as a full disk leaves it.
+/// Returns whether a file of a step has only the beginning of its new content, as a full disk leaves it.
 async fn is_begun(git: &Git, path: &[u8], now: &Oid, to: &Oid) -> Result<bool, GitError> {
     let path = String::from_utf8_lossy(path);
     let (there, whole) = (git.file_of(now, &path).await?, git.file_of(to, &path).await?);
@@ -135,7 +135,7 @@ async fn is_begun(git: &Git, path: &[u8], now: &Oid, to: &Oid) -> Result<bool, G
     Ok(there.as_ref().is_some_and(is_less))
 }
 
-/// Returns whether a file is there and has changed since.
+/// Returns whether a file exists and has changed since.
 fn has_changed(path: &Path, since: Timestamp) -> bool {
     seen_itself(path).is_some_and(|found| {
         let seconds = since.as_second();
@@ -165,15 +165,15 @@ pub(crate) async fn keep(open: &Loop<'_>, edits: Edits) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the trees of the work tree before and after a step, or commits that have them; `None` if it changes no file,
-/// keeps what is there itself, or refuses to overwrite it.
+/// Returns the trees of the work tree before and after a step, or commits with these trees; `None` if the step changes
+/// no file, keeps present files itself, or refuses to overwrite them.
 fn trees<'t>(state: &'t State, intent: &'t Intent) -> Option<[&'t Oid; 2]> {
     match intent {
         Intent::End(plan) if plan.step == EndStep::Abort => Some([&plan.finished, state.initial()]),
         Intent::End(plan) => Some([&plan.finished, plan.merged.as_ref()?]),
         Intent::Restore(plan) => Some([state.checkpoint_tree(), &plan.tree]),
         Intent::Revert(plan) => {
-            // Plans of earlier versions name it only among what they keep.
+            // Plans of earlier versions name it only in `kept`.
             let kept = || plan.kept.first().map(|kept| &kept.oid);
             Some([plan.from.as_ref().or_else(kept)?, state.checkpoint_tree()])
         }

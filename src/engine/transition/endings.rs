@@ -17,7 +17,7 @@ use crate::paths::WorkTreePath;
 use crate::refs::Update;
 use crate::state::{EndPlan, EndStep, Ending, Progress};
 
-/// The most files that a command in a message names.
+/// Maximum number of files that a command in a message names.
 const MOST_NAMED: usize = 5;
 
 /// Returns the phases of an end.
@@ -36,7 +36,7 @@ pub(super) fn phases(open: &Loop<'_>, plan: &EndPlan, position: &Position) -> Tr
     };
     let original = open.state.original_place();
     match plan.step {
-        // Nothing that could fail lies between.
+        // No operation between these can fail.
         EndStep::Keep | EndStep::Close => made.updates.extend(deletion(open, plan, position)),
         EndStep::Cleanup => {
             let head = Some(Head {
@@ -63,7 +63,7 @@ pub(super) fn phases(open: &Loop<'_>, plan: &EndPlan, position: &Position) -> Tr
     made
 }
 
-/// Returns the deletion of the loop's tip, if the plan says so and it is still there.
+/// Returns the deletion of the loop's tip, if the plan requires it and the tip still exists.
 fn deletion(open: &Loop<'_>, plan: &EndPlan, position: &Position) -> Option<Update> {
     let tip = match plan.step {
         EndStep::Close => Some(&plan.finished),
@@ -132,8 +132,8 @@ pub(super) async fn close(
     })
 }
 
-/// Returns advice about the files that were not committed before the loop: `start` has committed them on the loop's branch, and a
-/// checkout of the original branch takes them away.
+/// Returns advice about files that were uncommitted before the loop: `start` has committed them on the loop's branch,
+/// and a checkout of the original branch removes them.
 pub(super) async fn advice(open: &Loop<'_>, plan: &EndPlan, head: &Head) -> Result<Option<What>, Error> {
     let (git, state) = (open.git(), &open.state);
     if plan.step != EndStep::Keep {

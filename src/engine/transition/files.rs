@@ -1,4 +1,4 @@
-//! The phase of the files, with what git does not store.
+//! The phase that changes the files, including data that git does not store.
 
 use std::collections::HashSet;
 
@@ -13,28 +13,28 @@ use crate::git::{GitError, added_in, clear_operations};
 use crate::names::Oid;
 use crate::refs::KeptRef;
 
-/// Name of the directory in the trash for what `abort` moves away.
+/// Name of the directory in the trash for files that `abort` moves away.
 pub(in crate::engine) const ABORT_TRASH: &str = "abort";
 
 /// Name of the directory in the trash for bytes that a merge replaces.
 pub(super) const REPLACED: &str = "finish";
 
-/// The files that the work tree gets. What is removed goes to the directory `trash` of the loop.
+/// The files that the work tree gets. Removed files go to the directory `trash` of the loop.
 pub(super) enum Files {
-    /// Those of the checkpoint, with the index; submodules are kept under the name `kept`.
+    /// The files and index of the checkpoint; submodules are kept under the name `kept`.
     Checkpoint { trash: String, kept: String },
-    /// The same, after an attempt: what it changed outside the work tree is put back.
+    /// The files of the checkpoint, after an attempt: also undoes its changes outside the work tree.
     BeforeAttempt {
         trash: String,
         kept: String,
         /// The tree that the attempt left.
         from: Option<Oid>,
     },
-    /// Those from before the loop.
+    /// The files from before the loop.
     Start,
-    /// Those of a tree, with what the directory `trash` has of them; the index stays.
+    /// The files of a tree, including those in the directory `trash`; the index stays.
     Attempt { tree: Oid, trash: String },
-    /// Those of a tree with the work of the loop.
+    /// The files of a tree merged with the work of the loop.
     Merged(Oid),
 }
 
@@ -45,13 +45,13 @@ pub(super) struct Left {
     pub kept: Vec<KeptRef>,
     /// Untracked paths that could not be restored.
     pub lost: Vec<Vec<u8>>,
-    /// True if something of an attempt was undone.
+    /// True if a change of an attempt was undone.
     pub changed: bool,
-    /// The refusal of git, after which the step is over.
+    /// The refusal of git that ended the step.
     pub refused: Option<GitError>,
 }
 
-/// Gives the work tree its files. `at` is where HEAD and the tip were.
+/// Gives the work tree its files. `at` is the position of HEAD and the tip before.
 pub(super) async fn reach(
     open: &Loop<'_>,
     files: Files,
@@ -84,8 +84,8 @@ pub(super) async fn reach(
     Ok(())
 }
 
-/// Moves files to the trash that rules of an attempt hid from what it left, and that show since an earlier try has put the
-/// rules back. No ref keeps them. Scans the work tree once.
+/// Moves files to the trash that ignore rules of an attempt hid, and that became visible when an earlier try restored
+/// the rules. No ref keeps them. Scans the work tree once.
 async fn put_hidden_away(open: &Loop<'_>, from: &Oid, trash: &str) -> Result<(), Error> {
     let (git, now) = (open.git(), open.read_work_tree().await?.tree);
     let since = git.diff_trees(from, &now).await?;
@@ -138,8 +138,8 @@ async fn go_to_start(open: &Loop<'_>, known: Known) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the files this tree while an attempt at it runs, and checks out the commits of its submodules; index and HEAD stay. Scans
-/// the work tree once. Returns why a submodule stays as it is, if one does.
+/// Gives the work tree the files of this tree while an attempt at it runs, and checks out its submodules; index and
+/// HEAD stay. Scans the work tree once. Returns why a submodule stays unchanged, if one does.
 pub(crate) async fn place(open: &Loop<'_>, tree: &Oid) -> Result<Option<String>, Error> {
     let was = open.read_work_tree().await?.tree;
     if let Some(refused) = switch(open, [&was, tree], "").await? {
@@ -150,7 +150,7 @@ pub(crate) async fn place(open: &Loop<'_>, tree: &Oid) -> Result<Option<String>,
     stays
 }
 
-/// Gives the files, which are `now`, the tree of an attempt. Returns git's refusal, after which nothing has changed.
+/// Changes the files from the tree `now` to the tree of an attempt. Returns git's refusal, which changes nothing.
 async fn switch(open: &Loop<'_>, [now, tree]: [&Oid; 2], trash: &str) -> Result<Option<GitError>, Error> {
     let site = open.site();
     let work = site.work_index();
@@ -158,7 +158,7 @@ async fn switch(open: &Loop<'_>, [now, tree]: [&Oid; 2], trash: &str) -> Result<
     let switched = site.repo.switch_work_tree(&work, now, tree).await;
     if switched.is_ok() {
         site.after_switch([now, tree]).await?;
-        // Those of the checkpoint are there after a kill, too.
+        // The permissions of the checkpoint are known after a kill, too.
         site.give_recorded_modes([open.state.checkpoint_tree(), tree])
             .await?;
     }
@@ -172,8 +172,8 @@ async fn switch(open: &Loop<'_>, [now, tree]: [&Oid; 2], trash: &str) -> Result<
     Ok(None)
 }
 
-/// Gives the files the merged content, which the working index then describes. `now` is the work tree, if that index was
-/// just read from it.
+/// Gives the work tree the merged files, which the working index then describes. `now` is the present tree, if the
+/// working index was just read from it.
 async fn merge(open: &Loop<'_>, merged: &Oid, now: Option<Oid>) -> Result<(), Error> {
     let now = match now {
         Some(now) => now,

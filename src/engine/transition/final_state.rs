@@ -1,4 +1,4 @@
-//! The final state of a loop: its work tree as it is now, the commit that keeps it, and its merge into another state.
+//! The final state of a loop: its present work tree, the commit that keeps it, and its merge into another state.
 
 use crate::engine::Loop;
 use crate::engine::repository_refusal::RepositoryRefusal;
@@ -12,7 +12,7 @@ use crate::paths::shown;
 /// The message of that commit.
 pub(crate) const FINAL: &str = "final state";
 
-/// Reads the present work tree into a tree; the working index then describes it. One scan.
+/// Reads the present work tree into a tree; the working index then describes the tree. One scan.
 pub(crate) async fn work_tree_now(open: &Loop<'_>) -> Result<Oid, Error> {
     let checkpoint = open.checkpoint();
     if checkpoint.is_as_left().await? {
@@ -35,8 +35,8 @@ pub(crate) async fn final_state(open: &Loop<'_>, tip: &Oid, tree: &Oid, message:
     Ok(open.repo().commit_tree(tree, &[tip], message).await?)
 }
 
-/// Merges the work of the loop, in the object database: the trees are that of its beginning, that of what gets the work, and
-/// that of the work. `present` is the tree that the files have. The names of what gets the work, and of what is written.
+/// Merges the work of the loop, in the object database: the trees of its beginning, of the target, and of the work.
+/// `present` is the tree of the present files. The names are those of the target and of the files to write.
 pub(crate) async fn merged(
     open: &Loop<'_>,
     repo: &Repo,

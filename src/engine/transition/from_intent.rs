@@ -16,7 +16,7 @@ use crate::refs::{KeptRef, Update};
 use crate::state::{AdoptPlan, CheckpointPlan, Intent, RedoPlan, RevertPlan, StartPlan};
 
 impl Transition {
-    /// Computes the phases; scans the work tree if the step needs to know it and the command does not.
+    /// Computes the phases; scans the work tree if the step needs its tree and the command has not read it.
     pub async fn of(
         open: &Loop<'_>,
         intent: &Intent,
@@ -53,8 +53,8 @@ impl Transition {
     }
 }
 
-/// Returns the move of the loop's tip to a commit, from wherever it is. What was committed there since the step was cut off
-/// is kept (`edits`).
+/// Returns the move of the loop's tip to a commit, from any present value. Commits made there since the step was
+/// interrupted are kept (`edits`).
 fn tip_to(open: &Loop<'_>, new: &Oid, position: &Position) -> Vec<Update> {
     let (name, new, old) = (open.state.tip_ref(), new.clone(), position.tip.clone());
     if old.as_ref() == Some(&new) {
@@ -98,7 +98,7 @@ fn checkpoint(open: &Loop<'_>, plan: &CheckpointPlan, position: &Position) -> Tr
 }
 
 fn revert(open: &Loop<'_>, plan: &RevertPlan, position: &Position, known: &Known) -> Transition {
-    // If the refs are unknown, no existing name is expected.
+    // If the refs are unknown, no old value is required.
     let refs = open.view.refs();
     open.view.drop_users_refs();
     Transition {
@@ -117,7 +117,7 @@ fn revert(open: &Loop<'_>, plan: &RevertPlan, position: &Position, known: &Known
     }
 }
 
-/// Goes to the earlier checkpoint that the state names.
+/// Goes back to the earlier checkpoint that the state names.
 async fn redo(open: &Loop<'_>, plan: &RedoPlan, position: &Position) -> Result<Transition, Error> {
     let first = plan.undone.first();
     let (story, attempt) = first.map_or(("", 0), |one| (one.story.as_str(), one.attempt));
@@ -159,7 +159,7 @@ async fn adopt(open: &Loop<'_>, plan: &AdoptPlan, position: &Position) -> Result
     })
 }
 
-/// Returns the moves of the refs that keep attempts to what they have to be.
+/// Returns the updates that set the refs of kept attempts to their commits.
 async fn attempts_at(open: &Loop<'_>, attempts: &[KeptRef]) -> Result<Vec<Update>, Error> {
     let refs = open.git().refs(&[&open.change().ralph_ref("")]).await?;
     let moved = attempts

@@ -1,4 +1,4 @@
-//! The phase of the index, and of the records of the work tree that go with it.
+//! The phase that changes the index, and the records of the work tree that belong to it.
 
 use super::original::{ORIGINAL_INDEX, install_original_index};
 use crate::engine::Loop;
@@ -12,13 +12,13 @@ pub(super) enum Index {
     First,
     /// The working index, for a later checkpoint.
     Next,
-    /// It is there; the loop comes from a remote, and began here if `is_known`.
+    /// The present index; the loop comes from a remote, and began in this clone if `is_known`.
     Brought { is_known: bool },
-    /// That of the user from before the loop, byte for byte.
+    /// The user's index from before the loop, byte for byte.
     Start,
-    /// One with the content of the original branch, or what was staged before the loop.
+    /// An index with the content of the original branch, or with the content staged before the loop.
     Original(Box<EndPlan>),
-    /// One with the content of the final state, for a work tree that is removed.
+    /// An index with the content of the final state, for a work tree that is removed.
     Final(Oid),
 }
 
@@ -31,7 +31,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
         Index::Next => checkpoint.at_checkpoint(since).await?,
         Index::Brought { is_known: true } => checkpoint.record(since).await?,
         Index::Brought { is_known: false } => {
-            // The user's index here has nothing to do with the loop.
+            // The user's present index belongs to no loop.
             site.repo.discard_index(&site.loop_file(ORIGINAL_INDEX))?;
             let work = site.work_index();
             let made = site.repo.private_index(&work, Some(&checkpoint.commit)).await?;
@@ -56,8 +56,8 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
     Ok(())
 }
 
-/// Installs an index with the content that the plan stages, else of the original branch, and with the flags that the
-/// user's had. The working index has the merged tree already, if there is one.
+/// Installs an index with the content that the plan stages, else of the original branch, and with the flags of the
+/// user's index. The working index already has the merged tree, if there is one.
 async fn install_content(open: &Loop<'_>, plan: &EndPlan) -> Result<(), Error> {
     let (repo, work) = (open.repo(), open.site().work_index());
     let (head, staged) = (plan.original.as_ref(), plan.staged.as_ref());
@@ -69,7 +69,7 @@ async fn install_content(open: &Loop<'_>, plan: &EndPlan) -> Result<(), Error> {
         }
     };
     match (held, staged.or(head)) {
-        // A tree of many files takes a long time to read.
+        // Reading a large tree is slow.
         (Some(held), Some(content)) => {
             let entries = repo.git.staged_between(&held, content).await?;
             repo.set_entries(&work, &entries).await?;
@@ -84,7 +84,7 @@ async fn install_content(open: &Loop<'_>, plan: &EndPlan) -> Result<(), Error> {
         }
     }
     if staged.is_some() {
-        // Paths that were staged only as an intent to add.
+        // Paths that were staged with `git add --intent-to-add`.
         let index = repo.read_index(&open.file(ORIGINAL_INDEX)).unwrap_or_default();
         let intended = index.entries().filter(|entry| entry.intended);
         let intended: Vec<Vec<u8>> = intended.map(|entry| entry.path.to_vec()).collect();

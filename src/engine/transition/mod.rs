@@ -1,12 +1,12 @@
-//! A transition: where the refs, HEAD, index, files and the loop's state are after a step. A step writes its plan as the
-//! state's intent before it changes anything; one function makes it, for the command itself and after a crash.
+//! A transition: the refs, HEAD, index, files and the loop's state after a step. A step writes its plan as the state's
+//! intent before it changes anything; one function executes it, for the command itself and after a crash.
 //!
-//! - `from_intent` computes its phases from the intent, `endings` those of `finish` and `abort`;
-//! - `phases` makes them in their order: `other_work_tree`, refs and HEAD, `files`, HEAD, `index`;
-//! - `edits` keeps what was edited after a step was cut off;
+//! - `from_intent` computes the phases from the intent, `endings` the phases of `finish` and `abort`;
+//! - `phases` executes them in order: `other_work_tree`, refs and HEAD, `files`, HEAD, `index`;
+//! - `edits` keeps edits made after a step was interrupted;
 //! - `outcome` puts the result into the state and the stash, and makes the events.
 //!
-//! Every phase can be done twice, and names what it needs before it changes anything.
+//! Every phase can be repeated, and checks its requirements before it changes anything.
 
 mod edits;
 mod endings;
@@ -38,10 +38,10 @@ pub(super) use original::{ORIGINAL_INDEX, original_now, restore_original_index};
 pub(super) use other_work_tree::{target_at, target_index, work_tree_at};
 pub(super) use outcome::{given_up, may_wait};
 
-/// Writes a step into the state, makes it, and emits its events.
+/// Writes a step into the state, executes it, and emits its events.
 ///
 /// # Errors
-/// If something cannot be moved or written; the next command continues from there.
+/// If a ref or a file cannot be changed; the next command continues from there.
 pub(super) async fn take(open: &mut Loop<'_>, intent: Intent, known: Known) -> Result<(), Error> {
     for event in take_untold(open, intent, known).await? {
         open.emit(event);
@@ -49,7 +49,7 @@ pub(super) async fn take(open: &mut Loop<'_>, intent: Intent, known: Known) -> R
     Ok(())
 }
 
-/// Writes a step into the state, makes it, and returns its events.
+/// Writes a step into the state, executes it, and returns its events.
 pub(super) async fn take_untold(
     open: &mut Loop<'_>,
     intent: Intent,
@@ -63,11 +63,11 @@ pub(super) async fn take_untold(
     make(open, intent, known).await
 }
 
-/// Keeps the last checkpoint of a loop that ends under a ref of its own, if the loop's branch no longer has it.
+/// Keeps the last checkpoint of a loop that ends under its own ref, if the loop's branch no longer contains it.
 async fn keep_checkpoint(open: &Loop<'_>) -> Result<(), Error> {
     let (checkpoint, tip) = (open.state.checkpoint().clone(), open.position().await?.tip);
     let Some(tip) = tip else { return Ok(()) };
-    // Git cannot say it of a commit that is gone, and nothing can keep that.
+    // Git fails for a missing commit, and no ref can keep it.
     if open.git().is_ancestor(&checkpoint, &tip).await.unwrap_or(true) {
         return Ok(());
     }
@@ -86,7 +86,7 @@ async fn keep_checkpoint(open: &Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes a step that the state already has, and emits its events.
+/// Executes a step that the state already has, and emits its events.
 pub(super) async fn apply(open: &mut Loop<'_>, intent: Intent, known: Known) -> Result<(), Error> {
     for event in make(open, intent, known).await? {
         open.emit(event);
@@ -94,7 +94,7 @@ pub(super) async fn apply(open: &mut Loop<'_>, intent: Intent, known: Known) -> 
     Ok(())
 }
 
-/// Makes a step that the state already has, and returns its events.
+/// Executes a step that the state already has, and returns its events.
 async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) -> Result<Vec<What>, Error> {
     let position = match known.position.take() {
         Some(position) => position,
@@ -124,7 +124,7 @@ async fn make(open: &mut Loop<'_>, intent: Intent, mut known: Known) -> Result<V
 
 /// Records the plan of a step in the state; the caller saves.
 fn begin(state: &mut State, intent: Intent) {
-    // Any other step means that the work tree is no longer as it was restored.
+    // After any other step the work tree is no longer as it was restored.
     let here = &mut state.here;
     (here.restored, here.is_unreviewed) = match &intent {
         Intent::Restore(plan) => (plan.attempt.clone(), plan.is_unreviewed),

@@ -21,7 +21,7 @@ pub(crate) async fn original_now(repo: &Repo, state: &State) -> Result<Option<Oi
         return Ok(state.common.original_head.clone());
     };
     let name = format!("refs/heads/{branch}");
-    // Only another work tree can have it checked out; without one, its file says all.
+    // Only another work tree can have it checked out; without other work trees, its ref file is enough.
     if state.common.original_head.is_some()
         && !may_exist(&repo.common_dir.join("worktrees"))
         && let Some(oid) = repo.layout().loose(&name)
@@ -74,7 +74,7 @@ pub(crate) async fn restore_original_index(
     // The repository had no index.
     if let Some(bytes) = git.file_of(anchor, "index").await? {
         let path = store.file(ORIGINAL_INDEX);
-        // With the oldest possible time, git reads the content of every file in it.
+        // With an old timestamp, git reads the content of every file in it.
         let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
         store.door().replace(&path, |file| {
             file.write_all(&bytes)?;

@@ -1,4 +1,4 @@
-//! Another work tree of the repository than the loop's own, which gets the work of the loop.
+//! A work tree of the repository other than the loop's own, which gets the work of the loop.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub(crate) async fn work_tree_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Er
     Ok(repo)
 }
 
-/// Opens the work tree that gets the work. No filter runs that an attempt may have added to its submodules.
+/// Opens the work tree that gets the work. Disables filters that an attempt may have added to its submodules.
 pub(crate) async fn target_at(open: &Loop<'_>, dir: &Path) -> Result<Repo, Error> {
     let repo = work_tree_at(open, dir).await?;
     let off = open.site().with_repo(&repo).switched_off_filters().await?;
@@ -39,7 +39,7 @@ pub(crate) fn target_index(open: &Loop<'_>) -> PathBuf {
     open.site().file("into.index")
 }
 
-/// Gives the files of another work tree the work of the loop; `target` is that, if the command has found and locked it.
+/// Writes the work of the loop into another work tree; `target` is that tree, if the command has found and locked it.
 pub(super) async fn bring(open: &Loop<'_>, into: &IntoPlan, target: Option<&Repo>) -> Result<(), Error> {
     if let Some(target) = target {
         return write_files(open, into, target).await;
@@ -49,8 +49,8 @@ pub(super) async fn bring(open: &Loop<'_>, into: &IntoPlan, target: Option<&Repo
     write_files(open, into, &target).await
 }
 
-/// Gives the files of the target the merged content. A file that is neither as in its HEAD nor as merged already stops
-/// this; it is not overwritten, unless an earlier git, which a full disk or a kill ended, has written only the beginning of it.
+/// Writes the merged content to the files of the target. Stops at a file that matches neither its HEAD nor the merge,
+/// and does not overwrite it, unless an earlier git, ended by a full disk or a kill, wrote only the beginning of it.
 async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<(), Error> {
     let changes = target.git.diff_trees(&into.from, &into.merged).await?;
     let Err(words) = write_but(open, into, target, &changes, &[]).await? else {
@@ -73,7 +73,7 @@ async fn write_files(open: &Loop<'_>, into: &IntoPlan, target: &Repo) -> Result<
     })
 }
 
-/// Does so once; returns git's words if it refuses. The `missing` paths may be written although nothing is there.
+/// Makes one try; returns git's words if it refuses. Writes the `missing` paths although their files are gone.
 async fn write_but(
     open: &Loop<'_>,
     into: &IntoPlan,
@@ -83,14 +83,14 @@ async fn write_but(
 ) -> Result<Result<(), String>, Error> {
     let index = target_index(open);
     let made = target.private_index(&index, Some(&into.from)).await?;
-    // A sparse checkout leaves these out: they are as in the index.
+    // A sparse checkout omits these: they match the index.
     let mut sparse = made.entries.sparse.clone();
     sparse.retain(|path| changes.iter().any(|(_, changed)| changed == path));
     let hidden = [made.entries.hidden(), sparse.clone()].concat();
     target.show_paths(&index, &hidden).await?;
     let paths = changes.iter().map(|(_, path)| path);
     let paths = paths.filter(|path| !sparse.contains(path));
-    // A directory in the place of a file is in the index by its own files.
+    // The index has the files of a directory that replaced a file, not the directory.
     let is_dir =
         |path: &[u8]| seen_itself(&path_below(&target.top, path)).is_some_and(|found| found.is_dir());
     let paths = paths.filter(|path| !missing.contains(path) && !is_dir(path));
@@ -119,8 +119,8 @@ async fn write_but(
     }
 }
 
-/// Moves the files of the target that hold only the beginning of what they are to hold to the trash; returns their paths, and
-/// those of files that are missing. Moves nothing if there are none, or if anything else is in the way.
+/// Moves the files of the target that have only the beginning of their new content to the trash; returns their paths,
+/// and those of missing files. Moves nothing if there are none, or if another file is in the way.
 async fn put_half_written_away(
     open: &Loop<'_>,
     into: &IntoPlan,

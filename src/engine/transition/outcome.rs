@@ -14,7 +14,7 @@ use crate::paths::first_few;
 use crate::protect::StashList;
 use crate::state::{Accepted, CheckpointPlan, Intent, RedoPlan, RevertPlan, Verdict};
 
-/// Puts the outcome of a step into the state; the caller saves. `position` is where HEAD and the tip were before the step.
+/// Puts the outcome of a step into the state; the caller saves. `position` is HEAD and the tip before the step.
 pub(super) async fn enter(
     open: &mut Loop<'_>,
     intent: &Intent,
@@ -44,8 +44,8 @@ pub(super) async fn enter(
     })
 }
 
-/// Tells that the loop has begun. The state does not say so yet: after a crash the event is there twice, but never missing, and
-/// what is in the events before it is of an earlier loop.
+/// Reports that the loop has begun. The state is saved later: after a crash the event may be there twice, but is never
+/// missing; earlier events belong to an earlier loop.
 fn begin(open: &Loop<'_>) {
     open.emit(What::Started {
         branch: open.state.common.branch.clone(),
@@ -80,7 +80,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
                 "the command after the checkpoint (ralph.doneCommand) was not run for story {id}"
             ));
         } else {
-            // The state says so before it starts: it runs once.
+            // The state is saved before the command starts, so that it runs only once.
             if let Some(Intent::Checkpoint(plan)) = &mut open.state.intent {
                 plan.closed_told = true;
                 open.save()?;
@@ -90,11 +90,11 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
     }
     open.state.intent = None;
     if let Some(story) = &plan.story {
-        // The loop of a side reads there which messages its prompt had.
+        // The loop of a side reads there which messages the side's prompt had.
         if !open.state.here.is_side {
             open.state.settle_messages(story);
         }
-        // A backup left behind would overwrite the list of this checkpoint.
+        // A remaining backup would overwrite the list of this checkpoint.
         open.site().forget_attempt()?;
         judged::forget(open).await?;
         slot = open.state.running().and_then(|running| running.side);
@@ -108,7 +108,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
             let to = plan.commit.clone();
             done.work = Some(Accepted { attempt, from, to });
         }
-        // A command is believed only if the list agrees.
+        // A command counts as successful only if the list agrees.
         if open.state.source().is_by_command() {
             let done = open.state.progress().completed.last().cloned();
             open.state.common.unmarked.extend(done);
@@ -133,7 +133,7 @@ async fn tell_closed(open: &Loop<'_>, id: &str, number: u32) -> Result<(), Error
     watch::end(open, watch).await
 }
 
-/// Tells which stories are undone.
+/// Returns the event that names the undone stories.
 fn go_back(open: &Loop<'_>, plan: &RedoPlan) -> What {
     open.view.note_at_checkpoint(true);
     let first = plan.undone.first().map(|one| one.story.as_str());
@@ -224,7 +224,7 @@ pub(crate) fn given_up(open: &Loop<'_>, story: String) -> What {
     }
 }
 
-/// Returns the reason for the next attempt, extended by the files that the last one removed and that could not be
+/// Returns the reason for the next attempt, extended by the files that the last attempt removed and that could not be
 /// restored.
 fn with_lost(reason: Option<String>, lost: &[Vec<u8>]) -> Option<String> {
     if lost.is_empty() {

@@ -1,4 +1,4 @@
-//! The phases of a transition, in the order in which they are made.
+//! The phases of a transition, in the order of their execution.
 
 use std::mem::take;
 
@@ -16,11 +16,11 @@ use crate::protect::UserRefs;
 use crate::refs::{KeptRef, Update, free_names};
 use crate::state::IntoPlan;
 
-/// The targets of a step, which can be reached from wherever an earlier try was cut off. A phase that is absent costs no
-/// process.
+/// The targets of a step, which can be reached from any point at which an earlier try was interrupted. An absent phase
+/// starts no process.
 #[derive(Default)]
 pub(super) struct Transition {
-    /// The words for the reflog.
+    /// The reflog message.
     pub why: String,
     /// The other work tree that gets the work.
     pub into: Option<IntoPlan>,
@@ -28,9 +28,9 @@ pub(super) struct Transition {
     pub kept: Vec<KeptRef>,
     /// The refs that move.
     pub updates: Vec<Update>,
-    /// The refs of the user's that are put back, unless they have moved again.
+    /// The user's refs that are restored, unless they have moved again.
     pub put_back: Vec<Update>,
-    /// The refs that a kept commit could collide with, if they are known.
+    /// The refs whose names a kept commit could conflict with, if they are known.
     pub known: Option<UserRefs>,
     /// The place of HEAD, if it moves with them.
     pub head: Option<Head>,
@@ -43,7 +43,7 @@ pub(super) struct Transition {
 }
 
 impl Transition {
-    /// Makes the phases. `at` is where HEAD and the tip are.
+    /// Executes the phases. `at` is the position of HEAD and the tip.
     pub async fn reach(mut self, open: &Loop<'_>, at: &Position, known: Known) -> Result<Left, Error> {
         let mut at = at.clone();
         if let Some(into) = &self.into {
@@ -107,7 +107,7 @@ impl Transition {
                         continue;
                     }
                     refs = open.read_user_refs().await?;
-                    // Another process may have created a ref of such a name.
+                    // Another process may have created a ref with such a name.
                     if free_names(&self.kept, |name| refs.at(name)).1 == kept {
                         return Err(error);
                     }
@@ -117,8 +117,8 @@ impl Transition {
     }
 }
 
-/// Reads the work tree, which no phase has changed yet, in the place of commits that are gone. Returns what is to be kept then;
-/// `None` if none is gone. One scan, if one is.
+/// Reads the work tree, which no phase has changed yet, to replace missing commits. Returns the commits to keep; `None`
+/// if none is missing. One scan, if one is.
 async fn read_lost_again(open: &Loop<'_>, kept: &[KeptRef]) -> Result<Option<Vec<KeptRef>>, Error> {
     let (there, lost) = split_lost(open.repo(), open, kept).await?;
     let Some(first) = lost.into_iter().next() else {

@@ -1,9 +1,9 @@
-//! Leaves of the end of an attempt what may go to another machine.
+//! Reduces the end of an attempt to the parts that may be sent to another machine.
 
 use super::public_text::PublicText;
 use crate::events::Attempt;
 
-/// Takes out of the record what belongs to this machine.
+/// Removes the parts of the record that belong to this machine.
 pub(super) fn keep_public(attempt: &mut Attempt, text: &PublicText) {
     let Attempt {
         story: _,
@@ -40,6 +40,6 @@ pub(super) fn keep_public(attempt: &mut Attempt, text: &PublicText) {
     if let Some(words) = boxed {
         *words = words.split(' ').next().unwrap_or_default().to_owned();
     }
-    // Logs stay here.
+    // Logs stay on this machine.
     *output = None;
 }

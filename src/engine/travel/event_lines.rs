@@ -2,7 +2,7 @@
 
 use crate::events::Event;
 
-/// Reads events. What is no event of this version is left out.
+/// Reads events. Omits events unknown to this version.
 pub(super) fn read(events: &[u8]) -> impl Iterator<Item = Event> {
     let lines = events.split(|byte| *byte == b'\n');
     lines.filter_map(|line| serde_json::from_slice(line).ok())

@@ -1,4 +1,4 @@
-//! Takes command lines and paths of this machine out of texts.
+//! Removes command lines and paths of this machine from texts.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::engine::Context;
 use crate::events::What;
 use crate::state::State;
 
-/// Takes command lines and paths of this machine out of texts: it knows which they are.
+/// Replaces known command lines and paths of this machine in texts.
 #[derive(Clone, Debug, Default)]
 pub struct PublicText(Vec<(String, String)>);
 
@@ -23,7 +23,7 @@ pub fn gates_in(events: &[u8]) -> BTreeSet<String> {
 }
 
 impl PublicText {
-    /// Returns one that knows the command lines of a loop, those of its `gates` among them, and where it is.
+    /// Returns a replacer for the command lines of a loop, including its `gates`, and for its paths.
     pub fn of_loop(context: &Context<'_>, state: &State, gates: BTreeSet<String>) -> Self {
         let settings = state.settings_in(&context.configuration);
         let kept = &state.here.commands;
@@ -53,12 +53,12 @@ impl PublicText {
             .iter()
             .filter(|(dir, _)| dir.is_absolute() && dir.parent().is_some());
         taken.extend(dirs.map(|(dir, name)| ((*name).to_owned(), dir.to_string_lossy().into_owned())));
-        // What contains another one goes first.
+        // A text that contains another one is replaced first.
         taken.sort_by_key(|(_, text)| std::cmp::Reverse(text.len()));
         Self(taken)
     }
 
-    /// Returns a text without them.
+    /// Returns a text without the command lines and paths.
     pub fn of(&self, text: &str) -> String {
         let replace = |text: String, (name, taken): &(String, String)| text.replace(taken.as_str(), name);
         self.0.iter().fold(text.to_owned(), replace)
