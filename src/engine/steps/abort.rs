@@ -1,4 +1,4 @@
-//! `abort`: goes back to the state before `start`; a ref keeps the loop's work.
+//! `abort`: restores the state before `start`; a ref keeps the loop's work.
 
 use super::put_away::PutAway;
 use super::{leave, side};
@@ -9,9 +9,9 @@ use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::{Error, refuse};
 use crate::state::{EndPlan, EndStep, Intent};
 
-/// Restores HEAD, index and work tree to their state before the loop, and closes the loop. The present state is kept as
-/// `refs/ralph/<change>/finished`. Two scans of the work tree. A work tree that the loop made for itself is left, as
-/// there was none before.
+/// Restores HEAD, index and work tree to their state before the loop, and closes the loop. Keeps the present state as
+/// `refs/ralph/<change>/finished`. Two scans of the work tree. Removes the loop's own work tree, if it has one, as none
+/// existed before.
 ///
 /// # Errors
 /// If the user is needed (exit 7): HEAD has moved, or the original branch has moved, is gone or is checked out
@@ -22,7 +22,7 @@ pub async fn abort(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Does the same, and leaves a work tree of the loop's own where it is.
+/// Does the same, but leaves the loop's own work tree in place.
 pub(super) async fn close(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     let (plan, known) = if open.state.has_own_work_tree() {
@@ -38,7 +38,7 @@ pub(super) async fn close(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the plan to abort a loop in its work tree, even if that is its own: it stays.
+/// Makes the plan to abort a loop in its work tree, which stays even if it is the loop's own.
 pub(super) async fn plan_in_place(open: &Loop<'_>) -> Result<(EndPlan, Known), Error> {
     refuse_operation(open.repo()).await?;
     let position = open.position().await?;

@@ -1,5 +1,5 @@
-//! Makes a loop of what came from a remote: refs, branch, HEAD and files go to its checkpoint. The loop that had this
-//! name here stays in refs.
+//! Makes a loop from remote data: refs, branch, HEAD and files are set to its checkpoint. The local loop of this name
+//! stays in refs.
 
 use super::preflight::refuse_other_loops;
 use super::side;
@@ -23,7 +23,7 @@ use crate::refs::KeptRef;
 use crate::settings::Settings;
 use crate::state::{AdoptPlan, Before, Here, Intent, State, Store};
 
-/// A loop as it travels, read from a remote: another machine has written it.
+/// A loop read from a remote: another machine has written it.
 #[derive(Clone, Debug)]
 pub struct Portable {
     /// Its state, without what belongs to one machine.
@@ -36,10 +36,10 @@ pub struct Portable {
     pub learnings: Vec<u8>,
 }
 
-/// Makes a loop of what came from a remote, in this work tree. Its objects must be here.
+/// Makes a loop from remote data, in this work tree. The objects of the loop must be in the repository.
 ///
 /// # Errors
-/// If the work tree has uncommitted changes or another loop, or the state is not one that can be used here. Nothing is
+/// If the work tree has uncommitted changes or another loop, or the state cannot be used on this machine. Nothing is
 /// changed then.
 pub async fn adopt<'o>(
     mut context: Context<'o>,
@@ -50,7 +50,7 @@ pub async fn adopt<'o>(
     refuse_inside_attempt()?;
     let store = Store::new(&context.repo.common_dir, change);
     if store.load()?.is_some_and(|state| state.is_live()) {
-        // An interrupted step of the loop here is completed first.
+        // An interrupted step of the local loop is completed first.
         context = open(context, change).await?.context;
         context.head = context.repo.head().await?;
     }
@@ -73,7 +73,7 @@ pub async fn adopt<'o>(
     };
     let mut dropped = std::mem::take(&mut state.common.settings.gates);
     match ours {
-        // Agent and gates that were named where it began hold there.
+        // Agent and gates that this machine's command line named stay in force.
         Some(ours) if is_known => {
             dropped.clear();
             if ours.has_own_work_tree() {
@@ -91,7 +91,7 @@ pub async fn adopt<'o>(
         }
         _ => {
             state.here.before = before(&context, &state).await?;
-            // A remote can ask for more than is configured here, never for less.
+            // A remote can ask for more confinement than the local settings, never for less.
             let asked = &mut state.common.settings.plain.boxed;
             *asked = asked.filter(|mode| mode.is_required());
             dropped.retain(|gate| !settings.verify.iter().any(|own| program_of(own) == gate));
@@ -130,7 +130,7 @@ pub async fn adopt<'o>(
     Ok(open)
 }
 
-/// Refuses to take anything along that is not committed.
+/// Refuses uncommitted changes: the loop would take them in.
 pub(super) async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Error> {
     refuse_operation(&context.repo).await?;
     let args = [
@@ -167,7 +167,7 @@ fn refuse_branch_elsewhere(context: &Context<'_>, change: &Change, refs: &[RefIn
     }
 }
 
-/// Returns the state for this machine. No command comes from a remote: gates, agents and adapters are configured here.
+/// Returns the state for this machine. No command comes from a remote: local settings name gates, agents and adapters.
 fn localised(context: &Context<'_>, portable: &Portable, settings: &Settings) -> Result<State, Error> {
     let mut state = portable.state.clone();
     state.here.worktree = WorkTreePath::new(&context.repo.top);
@@ -184,14 +184,14 @@ fn localised(context: &Context<'_>, portable: &Portable, settings: &Settings) ->
     Ok(state)
 }
 
-/// Returns whether a path cannot leave the work tree by its own words.
+/// Returns whether a path stays inside the work tree, by its components.
 fn is_inside(path: &str) -> bool {
     let path = std::path::Path::new(path);
     let is_plain = |part| matches!(part, std::path::Component::Normal(_));
     path.components().all(is_plain)
 }
 
-/// Makes a snapshot for a loop that began in another clone: nothing was staged.
+/// Makes a snapshot for a loop that began in another clone: it has no staged content.
 async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
     let repo = &context.repo;
     let head = commit_below(repo, state.common.original_head.as_ref()).await?;
@@ -203,8 +203,8 @@ async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
     Ok(Before::nothing_beside(snapshot))
 }
 
-/// Names what the loop of this name has here and the remote's has not: its tip, what an end kept of it, and attempts of the same
-/// numbers.
+/// Names the commits that the local loop of this name has and the remote's has not: its tip, the refs of its end, and
+/// attempts with the same numbers.
 async fn overtaken(
     context: &Context<'_>,
     change: &Change,
@@ -222,7 +222,7 @@ async fn overtaken(
     kept_from_before(context, change, old.collect(), refs, &[], checkpoint).await
 }
 
-/// Returns the events and the learnings of the loop here with what came on top of them.
+/// Returns the local events and learnings of the loop, followed by the new remote ones.
 fn with_ours(
     context: &Context<'_>,
     store: &Store,
@@ -240,7 +240,7 @@ fn with_ours(
     ))
 }
 
-/// Takes the numbers of all attempts that are kept or in the events, so that no later attempt has one of them.
+/// Reserves the numbers of all attempts that are kept or in the events, so that no later attempt reuses one.
 fn take_numbers_of(store: &Store, change: &Change, plan: &AdoptPlan) -> Result<(), Error> {
     take_numbers(store, change, plan.attempts.iter().map(|kept| kept.name.as_str()))?;
     let done = attempts(&store.file("events.jsonl"))?;
@@ -251,8 +251,8 @@ fn take_numbers_of(store: &Store, change: &Change, plan: &AdoptPlan) -> Result<(
     take_numbers(store, change, done.iter().map(String::as_str))
 }
 
-/// Returns a file of a loop after a pull: what was here, with all that it says, and what came on top of the part of it that
-/// travels. If something else came, that.
+/// Returns a file of a loop after a pull: the complete local file, followed by the part that the remote added to its
+/// travelling part. If the remote file does not continue that part, returns the remote file.
 fn joined(here: &[u8], travelled: &[u8], came: Vec<u8>) -> Vec<u8> {
     match came.strip_prefix(travelled) {
         Some(new) => [here, new].concat(),
@@ -260,7 +260,7 @@ fn joined(here: &[u8], travelled: &[u8], came: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Replaces the events and the learnings; the events that were here and are not among them go to the trash.
+/// Replaces the events and the learnings; moves local events that are missing from the new ones to the trash.
 fn put_files(store: &Store, events: &[u8], learnings: &[u8]) -> Result<(), Error> {
     let (door, old) = (store.door(), store.file("events.jsonl"));
     if let Some(bytes) = read_if_there(&old)?

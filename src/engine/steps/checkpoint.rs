@@ -16,9 +16,9 @@ use crate::state::{CheckpointPlan, Intent};
 
 /// The parts of a new checkpoint.
 pub(crate) struct NewCheckpoint {
-    /// The story that it completes; `None` for edits by the user.
+    /// The story that the checkpoint completes; `None` for edits by the user.
     pub story: Option<String>,
-    /// The attempt that made it.
+    /// The attempt that made the checkpoint.
     pub attempt: Option<u32>,
     /// Its parent commit.
     pub parent: Oid,
@@ -30,9 +30,9 @@ pub(crate) struct NewCheckpoint {
     pub beside: (Vec<KeptRef>, Option<Update>),
     /// The stash before the attempt.
     pub stash: Option<StashList>,
-    /// True if the user or the reviewers stand for what it changes of tests.
+    /// True if the user or the reviewers approve its changes to tests.
     pub stands: bool,
-    /// True if the agent was asked why it changed nothing, or said why without a question.
+    /// True if the agent was asked why it changed no file, or explained it unasked.
     pub is_known_unchanged: bool,
 }
 
@@ -49,8 +49,8 @@ pub(crate) async fn save(
     transition::take(open, Intent::Checkpoint(plan), known).await
 }
 
-/// Counts completed stories whose agents changed nothing but the story list. The user's word needs no change, but is reported:
-/// going back to the checkpoint may have taken the work that was meant.
+/// Counts completed stories whose agents changed only the story list. A `complete` by the user does not count, but is
+/// reported: an earlier return to the checkpoint may have removed the intended work.
 fn number_unchanged(open: &Loop<'_>, new: &NewCheckpoint, reading: &Reading) -> u32 {
     let state = &open.state;
     let by_agent = state.is_running() && !state.is_work_of_user();
@@ -75,7 +75,7 @@ fn number_unchanged(open: &Loop<'_>, new: &NewCheckpoint, reading: &Reading) -> 
     if by_agent { state.common.unchanged + 1 } else { 0 }
 }
 
-/// Makes the commit and the plan of a checkpoint, whose tree was just read into the working index.
+/// Makes the commit and the plan of a checkpoint; the working index has its tree.
 pub(super) async fn plan(
     open: &Loop<'_>,
     new: NewCheckpoint,

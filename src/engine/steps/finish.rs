@@ -28,12 +28,12 @@ pub enum Finish {
     Keep,
 }
 
-/// Closes the loop. The work of a loop with a work tree of its own goes `into` this one, else into the one that has the
-/// branch checked out on which the loop began.
+/// Closes the loop. The work of a loop with its own work tree goes `into` this work tree, else into the one that has
+/// the loop's original branch checked out.
 ///
 /// # Errors
-/// If the user is needed (exit 7): HEAD has moved, or the original branch is gone, checked out in another work tree, or has
-/// moved on and conflicts. Nothing is changed then.
+/// If the user is needed (exit 7): HEAD has moved, or the original branch is gone, checked out in another work tree, or
+/// has new commits that conflict. Nothing is changed then.
 pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Result<(), Error> {
     open.require_live()?;
     let has_own = open.state.has_own_work_tree();
@@ -71,7 +71,7 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
         ));
     }
     lifecycle_hooks::tell_hooks(open, None).await?;
-    // The loop is closed; anything that could not be pruned now is pruned with a later loop.
+    // The loop is closed; refs and files that cannot be pruned now are pruned with a later loop.
     if let Err(error) = prune(&open.context, None, false).await {
         open.tell(format!(
             "git ralph prune cannot remove the data of older loops: {error}"
@@ -81,8 +81,8 @@ pub async fn finish(open: &mut Loop<'_>, how: Finish, into: Option<&Path>) -> Re
     Ok(())
 }
 
-/// Closes a loop here that a remote has, so that another can begin in this work tree. Its commits stay on its branch, and
-/// no hook runs: the loop has not ended.
+/// Closes a local loop that a remote has, so that another can begin in this work tree. Its commits stay on its branch,
+/// and no hook runs: the loop has not ended.
 pub async fn set_aside(open: &mut Loop<'_>) -> Result<(), Error> {
     open.require_live()?;
     refuse_uncommitted(&open.context).await?;
@@ -108,8 +108,8 @@ async fn keep(open: &Loop<'_>, aside: bool) -> Result<EndPlan, Error> {
     })
 }
 
-/// Closes a loop that left HEAD in its place: the work is in the work tree already, uncommitted. Its stash entries stay
-/// if `keep`.
+/// Closes a loop that left HEAD in place: the work is already in the work tree, uncommitted. Its stash entries stay if
+/// `keep`.
 async fn close(open: &Loop<'_>, keep: bool) -> Result<EndPlan, Error> {
     refuse_operation(open.repo()).await?;
     require_work_here(open).await?;
@@ -158,7 +158,7 @@ pub async fn can_clean_up(open: &Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes the plan of `finish --cleanup`; the tree is known that the working index was read from, if it was.
+/// Makes the plan of `finish --cleanup`; includes the tree of the working index, if the work tree was read.
 async fn cleanup(open: &Loop<'_>, index: bool) -> Result<(EndPlan, Known), Error> {
     refuse_operation(open.repo()).await?;
     let position = open.position().await?;

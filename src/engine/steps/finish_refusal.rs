@@ -33,13 +33,13 @@ pub enum FinishRefusal {
     #[error("choose either --cleanup or --keep, not both")]
     TwoChoices
         => Usage, "git ralph finish --cleanup, or: git ralph finish --keep";
-    /// `run` with several changes, without a choice for the first of them.
+    /// `run` with several changes, without `--cleanup` or `--keep`.
     #[error(
         "several changes need --cleanup or --keep: a second loop cannot begin in the work tree of the first"
     )]
     NoChoiceForSeveral {
         changes: Vec<String>,
-        /// True if only the first of them has stories: the rest may be meant as the agent's command.
+        /// True if only the first change has stories: the other words may be meant as the agent's command.
         is_agent: bool,
     }
         => |changes, is_agent| hint(match changes.split_first() {
@@ -53,7 +53,7 @@ pub enum FinishRefusal {
             ),
         })
         .exit(Exit::Usage);
-    /// `run --jobs` without `--keep`, and the command with it.
+    /// `run --jobs` without `--keep`; the text is the command with it.
     #[error("changes side by side need --keep: with --cleanup the work of the first would be in the way of the others")]
     NotKept(String)
         => |(command)| hint(command.clone()).exit(Exit::Usage);
@@ -88,7 +88,7 @@ pub enum FinishRefusal {
     #[error("loop '{0}' works in a work tree of yours: it has no other to bring its work into")]
     NoWorkTreeOfItsOwn(String)
         => "git ralph finish --cleanup {change}", (change);
-    /// A loop with a work tree of its own has nowhere to go.
+    /// No work tree can get the work of a loop with its own work tree.
     #[error("{}", nowhere(branch.as_deref()))]
     NoWorkTreeToGoTo {
         change: String,
@@ -103,7 +103,7 @@ pub enum FinishRefusal {
     ChangesInTheWay {
         path: PathBuf,
         paths: Vec<String>,
-        /// The commands after which git stash sees those that git's index hides.
+        /// The commands that make `git stash` see files hidden by flags of the index.
         show: Vec<String>,
     }
         => |path, show| {
@@ -139,7 +139,7 @@ pub enum FinishRefusal {
 }
 }
 
-/// Returns the reason why the work of a loop has no work tree to go to.
+/// Returns the reason why no work tree can get the work of a loop.
 fn nowhere(branch: Option<&str>) -> String {
     match branch {
         Some(branch) => {
@@ -150,8 +150,8 @@ fn nowhere(branch: Option<&str>) -> String {
 }
 
 impl FinishRefusal {
-    /// Refuses to finish a loop again in the other way than it `was` finished, with the commands that do it. `keeps` is true for `--keep`. Returns `None` if it
-    /// was not, or git has no commands for it.
+    /// Refuses to finish a loop again in another way than it `was` finished, and names the commands that do it. `keeps`
+    /// is true for `--keep`. Returns `None` if the way is the same, or git has no commands for it.
     pub fn of_other_way(state: &State, was: Ending, keeps: bool) -> Option<Self> {
         let head = state
             .common
@@ -169,7 +169,7 @@ impl FinishRefusal {
                 let git = format!("git -C {}", typed_path(linked.from.as_path()));
                 let apply = format!("{git} apply --whitespace=nowarn");
                 let bring = format!("{git} diff-tree -p --binary {head} {own} | {apply}");
-                // What git ignores in the loop's work tree stays there.
+                // Ignored files of the loop's work tree stay there.
                 let place = state.work_tree();
                 let leave = format!("git -C {} checkout --quiet --detach && ", typed_path(place));
                 let leave = Some(leave).filter(|_| may_exist(place)).unwrap_or_default();

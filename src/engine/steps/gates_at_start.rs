@@ -1,5 +1,5 @@
-//! Runs the gates when a loop begins: one that cannot be run, or fails before any work, would fail every story. So the
-//! loop does not begin with it, unless the user asked for that.
+//! Runs the gates when a loop begins: a gate that cannot be run, or fails before any work, would fail every story. So
+//! the loop does not begin with such a gate, unless the user allows it.
 
 use jiff::Timestamp;
 
@@ -20,11 +20,11 @@ use crate::refs::Update;
 use crate::settings::Settings;
 use crate::state::{Intent, Running, RunningGate};
 
-/// Runs each gate once before any work. Afterwards the work tree is as it was before.
+/// Runs each gate once before any work. Afterwards the work tree is unchanged.
 ///
 /// # Errors
-/// [`StartRefusal::RedGate`] if one fails and that is not allowed; the loop is aborted then, and if it `is_first` of its
-/// change, nothing is left of it.
+/// [`StartRefusal::RedGate`] if a gate fails and that is not allowed; the loop is aborted then, and removed completely
+/// if it `is_first` of its change.
 pub(super) async fn run_gates(
     open: &mut Loop<'_>,
     options: &StartOptions,
@@ -49,7 +49,7 @@ pub(super) async fn run_gates(
     let events = transition::take_untold(open, Intent::End(plan), known).await?;
     if is_first && !changed {
         forget(open).await?;
-        // The file of events is gone.
+        // The event file was removed.
         let branch = open.state.common.original_branch.clone();
         let event = Event::now(open.change().as_str(), What::StartUndone { branch });
         open.context.observer.hear(News::Event(&event));
@@ -62,8 +62,8 @@ pub(super) async fn run_gates(
     Err(red.into())
 }
 
-/// Undoes what the gates did to the files that were there, and keeps that; new files stay, and out of the checkpoints.
-/// Returns whether there was anything.
+/// Undoes and keeps the changes of the gates to existing files; new files stay, but not in the checkpoints. Returns
+/// whether there were any.
 async fn undo_changes(open: &Loop<'_>) -> Result<bool, Error> {
     let known = open.state.here.gate_files.clone();
     let is_same = open.checkpoint().is_as_left().await? || is_at_checkpoint(open).await?;
@@ -76,7 +76,7 @@ async fn undo_changes(open: &Loop<'_>) -> Result<bool, Error> {
     Ok(!is_same || open.state.here.gate_files != known)
 }
 
-/// Removes what `start` has made of a loop that did not begin. Everything that it kept is where it was.
+/// Removes the records of a loop that did not begin; all content that they kept is back in its place.
 async fn forget(open: &Loop<'_>) -> Result<(), Error> {
     let change = &open.state.change;
     let git = open.git();

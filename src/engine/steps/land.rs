@@ -1,5 +1,5 @@
-//! `land`: merges a finished change into the branch that is checked out where the command was typed. Gates judge the merged tree
-//! in a work tree of its own before the branch moves.
+//! `land`: merges a finished change into the checked-out branch of the user's work tree. Gates judge the merged tree in
+//! a separate work tree before the branch moves.
 
 use std::path::Path;
 
@@ -24,30 +24,30 @@ use crate::protect::KeptModes;
 use crate::refs::Update;
 use crate::state::{Completed, Ending, live_in};
 
-/// Name of the directory in the trash for bytes of the user's that git could not give back.
+/// Name of the directory in the trash for files of the user's that git could not restore.
 const LANDED: &str = "land";
 
-/// The end of a change's landing.
+/// The result of landing a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landed {
-    /// The branch has it, with this commit.
+    /// The branch now contains the change, by this commit.
     As(Oid),
-    /// The branch had all of it before.
+    /// The branch contained the change before.
     Before,
-    /// It is left out, for this reason.
+    /// The change was not landed, for this reason.
     LeftOut(String),
 }
 
-/// Merges a finished change, as one commit without its own if it `squashes`. `gates` hears what they do.
+/// Merges a finished change, as one commit without the change's own if it `squashes`. `gates` observes the gates.
 ///
 /// # Errors
-/// If the change or the work tree is not ready for it; nothing is changed then.
+/// If the change or the work tree is not ready; nothing is changed then.
 pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Result<Landed, Error> {
     let tip = kept_tip(open).await?;
     let head = require_place(open).await?;
     let (branch, at) = (name_of(&head), head.oid.clone().unwrap_or_else(|| tip.clone()));
     let git = open.git().clone();
-    // What a landing that was killed has left is removed whatever becomes of this one.
+    // The remains of a killed landing are removed first, whatever the result of this one.
     Box::pin(remove_all(open)).await?;
     let landing = open.change().ralph_ref("landing");
     let left = git.oid_at(&landing).await?;
@@ -89,7 +89,7 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     let parents = if squashes { vec![&at] } else { vec![&at, &tip] };
     let commit = open.repo().commit_tree(&tree, &parents, &message).await?;
     tell_open_stories(open);
-    // After a kill, a half-made work tree at a commit that nothing keeps would stay.
+    // Without a ref, a kill would leave a half-made work tree at an unkept commit.
     let keep = Update::set(landing.clone(), commit.clone());
     open.update_refs(&[keep], "ralph: land").await?;
     let judged = Box::pin(judge(open, &commit, gates)).await;
@@ -98,7 +98,7 @@ pub async fn land(open: &Loop<'_>, squashes: bool, gates: &dyn Observer) -> Resu
     if let Some(why) = judged? {
         return Ok(Landed::LeftOut(why));
     }
-    // Gates take minutes, in which the user works here.
+    // The user may work in this work tree while the gates run for minutes.
     let _alone = open.store.lock_work_tree(&open.repo().git_dir)?;
     if open.repo().head().await? != head {
         let why = format!("{branch} moved while it was judged; type the same command again");
@@ -124,7 +124,7 @@ async fn kept_tip(open: &Loop<'_>) -> Result<Oid, Error> {
     Ok(tip.ok_or_else(|| LandRefusal::BranchGone(change.branch()))?)
 }
 
-/// Checks that a branch is checked out here that can take a change; returns HEAD.
+/// Checks that a branch which can take a change is checked out; returns HEAD.
 async fn require_place(open: &Loop<'_>) -> Result<Head, Error> {
     let (repo, change) = (open.repo(), open.change());
     match refuse_operation(repo).await {
@@ -162,8 +162,8 @@ async fn require_place(open: &Loop<'_>) -> Result<Head, Error> {
     }
 }
 
-/// Returns the unusual permissions of files that change between two trees: first those in the loop's own work tree, if it is
-/// there, then those here, which count more.
+/// Returns the unusual permissions of files that change between two trees: first from the loop's own work tree, if it
+/// exists, then from this work tree, which take precedence.
 async fn kept_modes(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<KeptModes, Error> {
     let changes = open.git().diff_trees(from, to).await?;
     let paths = || changes.iter().map(|(_, path)| path.as_slice());
@@ -183,8 +183,8 @@ fn name_of(head: &Head) -> String {
     branch.unwrap_or("<branch>").to_owned()
 }
 
-/// Refuses to write over what the user has in files that change between two trees. What an earlier `land` wrote before it was
-/// killed is none of the user's.
+/// Refuses to overwrite the user's content in files that change between two trees. Files written by an earlier `land`
+/// before it was killed do not count.
 async fn require_room(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
     let repo = open.repo();
     open.store.slot().make()?;
@@ -194,11 +194,11 @@ async fn require_room(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error
     if paths.is_empty() {
         return Ok(());
     }
-    // What a file has already is not lost, if nothing else is staged.
+    // A file that already has the new content loses nothing, unless other content is staged.
     let mut others = not_as_in(repo, &index, to).await?;
     let [staged, other] = [staged_since(repo, from).await?, staged_since(repo, to).await?];
     others.extend(staged.into_iter().filter(|path| other.contains(path)));
-    // A file where the change has a directory is none that changes.
+    // A file in the place of a new directory is not among the changed files.
     let is_changed = |path: &Vec<u8>| changes.iter().any(|(_, changed)| changed == path);
     paths.retain(|path| others.contains(path) || !is_changed(path));
     if paths.is_empty() {
@@ -211,7 +211,7 @@ async fn require_room(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error
     })
 }
 
-/// Returns the paths among these changes at which the work tree has something else than the tree `from`.
+/// Returns the paths among these changes at which the work tree differs from the tree `from`.
 async fn in_touched(
     repo: &Repo,
     index: &Path,
@@ -226,7 +226,7 @@ async fn in_touched(
     Ok(paths)
 }
 
-/// Returns the paths at which the work tree has not the files of a tree.
+/// Returns the paths at which the work tree differs from a tree.
 async fn not_as_in(repo: &Repo, index: &Path, tree: &Oid) -> Result<Vec<Vec<u8>>, Error> {
     let all = ["core.sparseCheckout=false"];
     let read = repo.git.cmd_with(&all, "read-tree", [tree.as_str()]);
@@ -238,7 +238,7 @@ async fn not_as_in(repo: &Repo, index: &Path, tree: &Oid) -> Result<Vec<Vec<u8>>
     Ok(differ)
 }
 
-/// Returns the paths at which the user's index has something else than a tree.
+/// Returns the paths at which the user's index differs from a tree.
 async fn staged_since(repo: &Repo, tree: &Oid) -> Result<Vec<Vec<u8>>, Error> {
     let args = [
         "--cached",
@@ -252,7 +252,7 @@ async fn staged_since(repo: &Repo, tree: &Oid) -> Result<Vec<Vec<u8>>, Error> {
     Ok(differ.fields().await?)
 }
 
-/// Takes back what an earlier `land`, or one that failed, has written of the tree `to` before it was cut off.
+/// Undoes the writes of a killed or failed `land` to files of the tree `to`.
 async fn take_back(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
     let (repo, index) = (open.repo(), target_index(open));
     let changes = repo.git.diff_trees(from, to).await?;
@@ -272,7 +272,7 @@ async fn take_back(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
     Ok(repo.refresh(&repo.users_index()).await?)
 }
 
-/// Names how many stories are open, if any are.
+/// Reports how many stories are open, if any are.
 fn tell_open_stories(open: &Loop<'_>) {
     if let Some(listed) = open.state.listed().filter(|listed| listed.done < listed.total) {
         let (change, done, total) = (open.change(), listed.done, listed.total);
@@ -294,7 +294,7 @@ fn message(open: &Loop<'_>, branch: &str, squashes: bool) -> String {
     format!("{subject}\n\n{list}").trim_end().to_owned() + "\n"
 }
 
-/// Runs the gates on a commit, in a work tree of its own that is removed afterwards; returns why they fail, if they do.
+/// Runs the gates on a commit, in a separate work tree that is removed afterwards; returns why they fail, if they do.
 async fn judge(open: &Loop<'_>, commit: &Oid, gates: &dyn Observer) -> Result<Option<String>, Error> {
     let settings = open.settings();
     if settings.verify.is_empty() {
@@ -314,7 +314,7 @@ async fn judge(open: &Loop<'_>, commit: &Oid, gates: &dyn Observer) -> Result<Op
     let begun = Box::pin(start(context, &side, &options, None, async |_: &Loop<'_>| {})).await;
     let refused = match begun {
         Ok(mut started) => {
-            // What only they have made does not stay.
+            // The events of the temporary loop are not shown.
             started.open.context.observer = &Silent;
             let signal = started.open.context.stop.signal();
             Box::pin(remove(open, started.open)).await?;
@@ -329,13 +329,13 @@ async fn judge(open: &Loop<'_>, commit: &Oid, gates: &dyn Observer) -> Result<Op
         Error::Start(StartRefusal::RedGate { command, why, .. }) => Ok(Some(format!(
             "the gate `{command}` fails on the merged work ({why})"
         ))),
-        // What is in the way of one change is not in that of the next.
+        // An obstacle to one change need not be one to the next.
         Error::Start(refusal) => Ok(Some(refusal.to_string())),
         refused => Err(refused),
     }
 }
 
-/// Removes the loop in which gates ran, with what only they have made; what was put back after them stays in its trash.
+/// Removes the loop in which the gates ran, with the files that they made; files restored after them stay in its trash.
 async fn remove(open: &Loop<'_>, side: Loop<'_>) -> Result<(), Error> {
     let store = side.store.clone();
     Box::pin(remove_side(open, side, &[], false)).await?;
@@ -347,7 +347,7 @@ async fn remove(open: &Loop<'_>, side: Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Names the submodules whose commit has changed: git leaves what they have checked out.
+/// Reports the submodules whose commit has changed: git does not update their checkouts.
 async fn tell_submodules(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
     let repo = open.repo();
     if submodules::has_submodules(repo) {
@@ -365,8 +365,8 @@ async fn tell_submodules(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Er
     Ok(())
 }
 
-/// Moves files, index and branch of the work tree from one commit to the other: files first, so that a kill leaves what the
-/// same command completes.
+/// Moves files, index and branch of the work tree from one commit to the other: files first, so that the same command
+/// completes an interrupted move.
 async fn move_to(
     open: &Loop<'_>,
     branch: &str,

@@ -1,5 +1,5 @@
-//! `finish --cleanup` and `abort` of a loop with a work tree of its own: its work is brought into another work tree, as
-//! uncommitted changes, or only kept in a ref. Its own work tree is left with HEAD detached at its final state, and
+//! `finish --cleanup` and `abort` of a loop with its own work tree: its work is brought into another work tree as
+//! uncommitted changes, or only kept in a ref. Its own work tree is left with HEAD detached at the final state, and
 //! removed.
 
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ use crate::names::{Oid, short_branch, typed_path};
 use crate::paths::{WorkTreePath, first_few, path_of};
 use crate::state::{EndPlan, EndStep, IntoPlan, Lock, live_in};
 
-/// Name of the directory in the trash for bytes that go with the loop's own work tree.
+/// Name of the directory in the trash for files that are removed with the loop's own work tree.
 const REMOVED: &str = "removed";
 
-/// Makes the plan to bring the work into another work tree, and to close the loop; no other loop begins there under the lock.
+/// Plans to bring the work into another work tree and close the loop; under the lock, no other loop begins there.
 pub(super) async fn plan_to_bring(
     open: &Loop<'_>,
     into: Option<&Path>,
@@ -39,14 +39,14 @@ pub(super) async fn plan_to_bring(
     Ok((plan, known, lock))
 }
 
-/// Checks whether the work can be brought to where it belongs; changes nothing.
+/// Checks whether the work can be brought into its target; changes nothing.
 pub(super) async fn can_bring(open: &Loop<'_>) -> Result<(), Error> {
     let target = target(open, None).await?;
     plan(open, Some(&target)).await?;
     Ok(())
 }
 
-/// Finds the work tree that gets the work: the one named, else the only one on the branch on which the loop began.
+/// Finds the work tree that gets the work: the named one, else the only one on the loop's original branch.
 async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     if let Some(dir) = into {
         return target_at(open, dir).await;
@@ -67,7 +67,7 @@ async fn target(open: &Loop<'_>, into: Option<&Path>) -> Result<Repo, Error> {
     }
 }
 
-/// Makes the plan; everything that can fail comes before it.
+/// Makes the plan; every operation that can fail comes before it.
 pub(super) async fn plan(open: &Loop<'_>, target: Option<&Repo>) -> Result<EndPlan, Error> {
     refuse_operation(open.repo()).await?;
     let position = open.position().await?;
@@ -131,16 +131,15 @@ async fn plan_into(open: &Loop<'_>, target: &Repo, ours: &Oid) -> Result<IntoPla
     })
 }
 
-/// Returns the command with which git looks at these files again, if there are any.
+/// Returns the command that makes git compare these files again, if there are any.
 fn show_command(top: &Path, flag: &str, paths: &[Vec<u8>]) -> Option<String> {
     let names: Vec<String> = paths.iter().map(|path| typed_path(path_of(path))).collect();
     let top = typed_path(top);
     (!names.is_empty()).then(|| format!("git -C {top} update-index {flag} -- {}", names.join(" ")))
 }
 
-/// Lists the tracked files of a work tree that differ from the tree of its HEAD, staged or not; those that git is configured
-/// not to look at too. Returns them with the unusual entries of its index.
-/// `index` is a private one.
+/// Lists the tracked files of a work tree that differ from the tree of its HEAD, staged or not, including files whose
+/// index flags hide changes. Returns them with the unusual entries of its index. `index` is a private index.
 pub(super) async fn changed_files(
     target: &Repo,
     index: &Path,
@@ -162,9 +161,9 @@ pub(super) async fn changed_files(
     Ok((changed, made.entries))
 }
 
-/// Removes the work tree of a closed loop, if that is still to be done, and goes to another one. What no commit keeps
-/// (files that git ignores, the directories of nested repositories) is moved to the trash. A work tree that was changed
-/// since stays, and so does one that cannot be removed; a message says so. Returns whether that was still to be done.
+/// Removes the work tree of a closed loop, if that is still to be done, and opens another one. Files that no commit
+/// keeps (ignored files, the directories of nested repositories) go to the trash. A work tree that was changed since,
+/// or cannot be removed, stays, and is reported. Returns whether the removal was still to be done.
 pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
     let Some(linked) = open.state.here.linked.clone().filter(|linked| linked.leaving) else {
         return Ok(false);
@@ -194,7 +193,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
     };
     let mut removed = remove().await;
     if removed.is_err() {
-        // Something may have ended the git that removed it.
+        // The git that removed it may have been killed.
         removed = remove().await;
     }
     if matches!(removed, Ok(Removal::Done(_))) {
@@ -207,7 +206,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
     open.save_for(Durability::Whole)?;
     let stays = match removed {
         Ok(Removal::Done(moved)) => {
-            // A removal that was cut off has moved its part to a directory of its own.
+            // An interrupted removal has moved its part to a separate directory.
             let emptied: Vec<PathBuf> = match emptied_into(&open.site().trash().join(TRASH)) {
                 Ok(found) => found.into_iter().skip(linked.emptied_before).collect(),
                 Err(_) => moved.into_iter().collect(),
@@ -224,7 +223,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
         }
         Ok(Removal::Stays(why)) => Some(why.to_owned()),
         Err(error) => {
-            // Its loop is over: the user removes it.
+            // The loop is over: the user removes the work tree.
             let _ = outside.unlock_work_tree(&top).await;
             Some(format!("it could not be removed ({error})"))
         }
@@ -242,7 +241,7 @@ pub(crate) async fn take_away(open: &mut Loop<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Returns whether the commit that is checked out in the work tree of a closed loop is the loop's last one, or one that a ref has.
+/// Returns whether the work tree of a closed loop has the loop's last commit checked out, or one that a ref contains.
 async fn has_kept_commit(own: &Git, outside: &Git, open: &Loop<'_>) -> Result<bool, Error> {
     let names = ["HEAD".to_owned(), open.change().ralph_ref("finished")];
     let both = own.cmd("rev-parse", names).any_exit().await?;
@@ -255,7 +254,7 @@ async fn has_kept_commit(own: &Git, outside: &Git, open: &Loop<'_>) -> Result<bo
     }
 }
 
-/// Lists the work trees as they are seen from this one, if it is there.
+/// Lists the work trees, with git running in `from` if it exists.
 async fn seen_from(open: &Loop<'_>, from: Option<&Path>) -> Result<Vec<WorkTreeInfo>, Error> {
     if let Some(from) = from
         && let Ok(repo) = work_tree_at(open, from).await
@@ -265,7 +264,7 @@ async fn seen_from(open: &Loop<'_>, from: Option<&Path>) -> Result<Vec<WorkTreeI
     Ok(open.repo().work_trees().await?)
 }
 
-/// Finds a work tree to go on in: the one from which the loop began, else any other.
+/// Finds a work tree in which to continue: the one from which the loop began, else any other.
 async fn other_work_tree(open: &Loop<'_>, from: &Path) -> Option<(Repo, Head)> {
     let own = open.state.work_tree();
     let trees = seen_from(open, Some(from)).await.ok()?;

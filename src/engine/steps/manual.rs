@@ -17,7 +17,7 @@ use crate::git::GitError;
 use crate::settings::Settings;
 use crate::state::{Effect, Verdict};
 
-/// Accepts the work tree as the finished story, because the user or a driver says so.
+/// Accepts the work tree as the finished story, at the request of the user or a driver.
 pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<StepEnd, Error> {
     if open.completed == Some(Effect::Undone) {
         return refuse(StepRefusal::UndoneNow(open.change().to_string()));
@@ -35,7 +35,7 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
     conclude_by_hand(open, outcome, begun).await
 }
 
-/// Counts the story as failed, because the user or a driver says so: keeps its work, and undoes it.
+/// Counts the story as failed, at the request of the user or a driver: keeps its work, and undoes it.
 pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd, Error> {
     let settings = open.settings();
     let begun = begin(open, &settings).await?;
@@ -51,7 +51,7 @@ async fn refuse_unfit(open: &Loop<'_>) -> Result<(), Error> {
     let position = open.position().await?;
     let (repo, state) = (open.repo(), &open.state);
     let held = repo.held_tree(&open.checkpoint().index());
-    // In the ordinary case no process is asked.
+    // Usually this needs no process.
     if position.tip.as_ref() == Some(state.checkpoint()) && held.as_ref() == Some(state.checkpoint_tree()) {
         return Ok(());
     }
@@ -85,20 +85,20 @@ pub(crate) async fn conclude_by_hand(
     attempt::after_agent(open, &mut begun, outcome.is_of_agent()).await?;
     match Box::pin(conclude(open, outcome, begun)).await? {
         Concluded::End(end) => Ok(end),
-        // No agent has run whose service could be limited.
+        // No agent ran, so no service can be unavailable.
         Concluded::Broken { refusal, .. } => Err(refusal.into()),
         Concluded::Unavailable(unavailable) => Ok(StepEnd::Limited(unavailable.reason)),
     }
 }
 
-/// Goes back to the checkpoint without a new attempt; returns whether there was anything to undo.
+/// Goes back to the checkpoint without a new attempt; returns whether there were changes to undo.
 pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     open.require_live()?;
     forget_record(open)?;
     users_head::follow(open).await?;
     let position = open.position().await?;
     if !open.state.is_branch_of(&position.head) {
-        // It may be about another branch.
+        // The operation may belong to another branch.
         refuse_operation(open.repo()).await?;
     }
     let at_tip = position.tip.as_ref() == Some(open.state.checkpoint());
@@ -129,7 +129,7 @@ pub async fn revert(open: &mut Loop<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Forgets the record of an attempt that never began: the user's work is not compared with it.
+/// Forgets the record of an attempt that never began: the user's later work is not compared with it.
 pub(crate) fn forget_record(open: &Loop<'_>) -> Result<(), Error> {
     Ok(open.attempt_record().forget()?)
 }

@@ -1,5 +1,5 @@
-//! Makes a checkpoint of edits and commits that the user made since the last one, before an attempt, so that a failed
-//! attempt cannot take them along.
+//! Makes a checkpoint of the user's edits and commits since the last one, before an attempt, so that a failed attempt
+//! does not undo them.
 
 use super::checkpoint::{self, NewCheckpoint};
 use super::side::with_held_list;
@@ -11,13 +11,13 @@ use crate::engine::{Loop, numbers, transition, users_head};
 use crate::error::Error;
 use crate::state::Intent;
 
-/// Brings the loop to its checkpoint before an attempt: its branch is checked out, and the work tree matches it. One
-/// scan of the work tree, none if this process has just made the checkpoint or gone back to it.
+/// Prepares the loop for an attempt: its branch is checked out, and the work tree matches the checkpoint. One scan of
+/// the work tree; none if this process has just made the checkpoint or returned to it.
 pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Result<(), Error> {
     if open.view.is_at_checkpoint() {
         return Ok(());
     }
-    // It may have detached HEAD.
+    // The operation may have detached HEAD.
     refuse_operation(open.repo()).await?;
     users_head::follow(open).await?;
     let mut position = open.position().await?;
@@ -46,7 +46,7 @@ pub(crate) async fn commit_manual_edits(open: &mut Loop<'_>, story: &str) -> Res
         Some(tip) if open.git().is_ancestor(&checkpoint.commit, tip).await? => tip.clone(),
         _ => return Err(checkpoint_gone(&open.state)),
     };
-    // An attempt's changes to the user's refs are measured from here; git can be asked for both in parallel.
+    // An attempt's changes to the user's refs are measured from here; both git processes run in parallel.
     let (is_as_left, refs) = tokio::join!(checkpoint.is_as_left(), open.read_user_refs());
     open.view.note_refs(refs?);
     if tip == checkpoint.commit && is_as_left? {

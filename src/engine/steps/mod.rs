@@ -1,4 +1,4 @@
-//! The steps, one file for each. A step looks, makes what can fail as objects, and leaves its plan to `transition`.
+//! The steps, one file for each. A step reads the repository, makes its objects, and hands its plan to `transition`.
 
 pub(super) mod abort;
 pub(super) mod adopt;

@@ -41,9 +41,9 @@ pub struct StartOptions {
     pub allow_red: bool,
     /// The work tree that the loop is to get for itself; `None` if it works in the present one.
     pub own_work_tree: Option<Place>,
-    /// The origin of the present work tree, once it was made for the loop.
+    /// The origin of the present work tree, if it was made for the loop.
     pub linked: Option<Linked>,
-    /// The new files in it that its preparation made, which are no work of the loop.
+    /// The new files made by its preparation, which are no work of the loop.
     pub set_up: Vec<StagedEntry>,
     /// The purpose of the loop.
     pub begun_for: BegunFor,
@@ -55,21 +55,21 @@ pub enum BegunFor {
     /// The stories of a change.
     #[default]
     Change,
-    /// One story of another change, beside others.
+    /// One story of another change, attempted beside others.
     Side,
-    /// The gates alone, which judge what is merged for this list; no story is attempted.
+    /// Only the gates, which judge a merged tree for this list; no story is attempted.
     Landing(Box<Source>),
 }
 
 impl BegunFor {
-    /// Returns whether the loop is one of several of its change, and no one's own.
+    /// Returns whether the loop works for another loop, and not for the user.
     pub fn is_of_side(&self) -> bool {
         !matches!(self, Self::Change)
     }
 }
 
 impl StartOptions {
-    /// Returns those commands that the loop keeps.
+    /// Returns the commands of these options that the loop keeps.
     pub(super) fn commands(&self) -> LoopCommands {
         LoopCommands {
             agent: self.typed.agent.clone(),
@@ -78,7 +78,7 @@ impl StartOptions {
         }
     }
 
-    /// Returns those settings that the loop keeps.
+    /// Returns the settings of these options that the loop keeps.
     pub(super) fn kept(&self) -> LoopSettings {
         LoopSettings {
             mark: self.settings.mark,
@@ -95,7 +95,7 @@ impl StartOptions {
     }
 }
 
-/// Results of the checks that `start` needs.
+/// Results of the checks that `start` uses.
 pub struct Found {
     /// The source of the stories.
     pub source: Source,
@@ -149,7 +149,7 @@ pub(super) async fn check(
     })
 }
 
-/// Refuses what would prevent every attempt.
+/// Refuses settings that would prevent every attempt.
 async fn check_attempts(
     context: &Context<'_>,
     change: &Change,
@@ -170,7 +170,7 @@ async fn check_attempts(
     }
 }
 
-/// Refuses the branch of the loop itself, and a HEAD on something other than a branch.
+/// Refuses a HEAD on the loop's own branch, or on anything but a branch.
 async fn refuse_head(context: &Context<'_>, change: &Change, options: &StartOptions) -> Result<(), Error> {
     let Some(branch) = &context.head.branch else {
         return Ok(());
@@ -184,7 +184,7 @@ async fn refuse_head(context: &Context<'_>, change: &Change, options: &StartOpti
             }
             None => StartRefusal::OnLoopBranch {
                 branch: change.branch(),
-                // It is relative to the top.
+                // The named path is relative to the top.
                 stories: options
                     .settings
                     .stories
@@ -201,7 +201,7 @@ async fn refuse_head(context: &Context<'_>, change: &Change, options: &StartOpti
     }
 }
 
-/// Returns the tip of what an earlier loop of this name left where the new one puts its commits.
+/// Returns the tip that an earlier loop of this name left where the new one puts its commits.
 fn leftover(
     context: &Context<'_>,
     change: &Change,
@@ -251,8 +251,8 @@ async fn tips(context: &Context<'_>, refs: &[RefInfo]) -> Result<Vec<Oid>, Error
     Ok(tips)
 }
 
-/// Returns the error for a start on the branch of a finished loop: that nothing is left to do, or that a new loop
-/// begins on another branch.
+/// Returns the error for a start on the branch of a finished loop: no story is left, or a new loop begins on another
+/// branch.
 async fn on_finished_branch(context: &Context<'_>, state: &State, options: &StartOptions) -> Error {
     let listing = state.source().list(&context.repo.top).await;
     if let Ok(listing) = listing
@@ -262,7 +262,7 @@ async fn on_finished_branch(context: &Context<'_>, state: &State, options: &Star
         return nothing_left(&state.change, &listing, None);
     }
     if options.linked.is_some() {
-        // The command was typed elsewhere.
+        // The command was typed in another work tree.
         return StartRefusal::CheckedOutElsewhere {
             branch: state.common.branch.clone(),
             path: context.repo.top.display().to_string(),
@@ -321,7 +321,7 @@ pub(super) fn refuse_other_loops(context: &Context<'_>, change: &Change) -> Resu
     Ok(())
 }
 
-/// Returns the tip of a leftover branch of this name, after checking that no branch is in the way.
+/// Returns the tip of a leftover branch of this name, after checking that no branch name conflicts.
 fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error> {
     let wanted = change.branch_ref();
     let below = format!("{wanted}/");
@@ -346,7 +346,7 @@ fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error>
     Ok(leftover)
 }
 
-/// Refuses an index in a state that must not be worked on.
+/// Refuses an index with conflicts or other unusable entries.
 pub(super) async fn refuse_index_state(context: &Context<'_>, entries: &Entries) -> Result<(), Error> {
     if !entries.unmerged.is_empty() {
         // A conflict has one stage for each side.

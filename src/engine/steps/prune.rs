@@ -1,5 +1,5 @@
-//! `prune`: removes attempts, replaced branches, snapshots, slots and trash of finished loops once they are older than
-//! `ralph.keepAttempts`. Reports what it removes; a live loop loses nothing.
+//! `prune`: removes attempts, replaced branches, snapshots, slots and trash of finished loops that are older than
+//! `ralph.keepAttempts`. Reports removed items; a live loop loses nothing.
 
 use std::fs::DirEntry;
 use std::path::PathBuf;
@@ -22,8 +22,8 @@ const AGING: [&str; 4] = ["attempts", "trash", SLOTS, MESSAGES];
 /// The date of every anchor.
 const ANCHORED: u64 = 0;
 
-/// Prunes one finished loop, or all of them; returns how many refs and files were removed. With `dry_run`, nothing is
-/// removed: what would be is counted and named.
+/// Prunes one finished loop, or all of them; returns the number of removed refs and files. With `dry_run`, counts and
+/// names them without removing them.
 pub async fn prune(context: &Context<'_>, change: Option<&Change>, dry_run: bool) -> Result<usize, Error> {
     let Some(age) = context.configuration.settings.keep_attempts.map(to_std) else {
         return Ok(0);
@@ -38,8 +38,8 @@ pub async fn prune(context: &Context<'_>, change: Option<&Change>, dry_run: bool
         if change.is_none() {
             match store.load() {
                 Ok(Some(state)) if !state.is_live() => {}
-                // A command that is about to take a step of a live loop does not wait. Of one of a newer git-ralph only that
-                // knows what is over.
+                // A command that is about to take a step of a live loop does not wait. Only a newer git-ralph can tell
+                // whether its loop is over.
                 Ok(_) | Err(StateError::Newer { .. }) => continue,
                 Err(error) => return Err(error.into()),
             }
@@ -107,7 +107,7 @@ fn prune_files(
     Ok(removed)
 }
 
-/// Returns the word for what becomes of an item.
+/// Returns the verb for pruned items.
 pub fn verb(dry_run: bool) -> &'static str {
     if dry_run { "would remove" } else { "removed" }
 }

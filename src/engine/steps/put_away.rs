@@ -1,4 +1,4 @@
-//! Names what a step moves to the trash of a loop, and no commit has: files that git ignores, and repositories of their own.
+//! Reports files that a step moves to the trash and no commit has: ignored files, and nested repositories.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use crate::fs::{FileError, entries_of, seen_itself};
 use crate::names::Oid;
 use crate::paths::path_of;
 
-/// A directory in the trash before a step, which may not be there yet.
+/// A directory in the trash before a step; it may not exist yet.
 pub(super) struct PutAway {
     dir: PathBuf,
     before: BTreeSet<Vec<u8>>,
 }
 
 impl PutAway {
-    /// Looks at the directory of this name in the trash of a loop.
+    /// Records the content of the directory of this name in the trash of a loop.
     pub fn before(open: &Loop<'_>, name: &str) -> Result<Self, FileError> {
         let dir = open.site().trash().join(name);
         let before = moved_in(&dir)?;
         Ok(Self { dir, before })
     }
 
-    /// Returns the directory of this name with nothing in it before.
+    /// Returns the directory of this name as if it were empty before.
     pub fn all(open: &Loop<'_>, name: &str) -> Self {
         let (dir, before) = (open.site().trash().join(name), BTreeSet::new());
         Self { dir, before }
     }
 
-    /// Names what has come since, and is not in the tree that keeps the rest. One git process if anything has come.
+    /// Reports the entries moved here since that are not in the tree `kept`. One git process if there are any.
     pub async fn tell(&self, open: &Loop<'_>, kept: &Oid) -> Result<(), Error> {
         let names = moved_in(&self.dir)?;
         let new: Vec<&Vec<u8>> = names.difference(&self.before).collect();
@@ -50,7 +50,7 @@ impl PutAway {
     }
 }
 
-/// Returns the names of what was moved to `dir`, also of what had a name that was taken: it is in a directory with a number.
+/// Returns the names of the files moved to `dir`, including those in numbered directories because a name was taken.
 fn moved_in(dir: &Path) -> Result<BTreeSet<Vec<u8>>, FileError> {
     let mut found = BTreeSet::new();
     for name in names_in(dir)? {
@@ -102,7 +102,7 @@ impl Kept {
         Self(paths)
     }
 
-    /// Notes what is at `path` below `dir` and not in the tree; of a directory that is not, only itself.
+    /// Notes the entries at `path` below `dir` that the tree lacks; of a missing directory, only the directory.
     fn note_lacking(&self, dir: &Path, path: Vec<u8>, lacking: &mut Vec<Vec<u8>>) -> Result<(), FileError> {
         if !self.0.contains(&path) && !self.0.contains(without_number(&path)) {
             lacking.push(path);

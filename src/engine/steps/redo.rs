@@ -19,13 +19,13 @@ use crate::state::{Accepted, Completed, Intent, RedoPlan, Redone, State, Stood, 
 /// A completed story with its checkpoint.
 type Made<'s> = (&'s Completed, &'s Accepted);
 
-/// Undoes a completed story and all that was completed after it; the user's own edits since stay. The next attempt is at
+/// Undoes a completed story and all stories completed after it; the user's own edits since stay. The next attempt is at
 /// this story, and its prompt has `words`.
 ///
 /// # Errors
-/// If the story has no checkpoint in this loop, later ones have and `with_later` is false, the work tree is not at the last
-/// checkpoint, an edit does not fit the earlier files, a submodule was moved since, or the list would still have the story
-/// as done; nothing is changed then.
+/// If the story has no checkpoint in this loop, later stories have one and `with_later` is false, the work tree is not
+/// at the last checkpoint, an edit does not apply to the earlier files, a submodule was moved since, or the list would
+/// still show the story as done; nothing is changed then.
 pub async fn redo(
     open: &mut Loop<'_>,
     story: &str,
@@ -97,7 +97,7 @@ pub async fn redo(
     put_away.tell(open, &from).await
 }
 
-/// Returns the stories that were completed since a story was for the last time, which is the first of them.
+/// Returns the stories completed since the last completion of `story`, which is the first of them.
 async fn since<'s>(open: &Loop<'_>, completed: &'s [Completed], story: &str) -> Result<Vec<Made<'s>>, Error> {
     let first = completed.iter().rposition(|done| done.id == story);
     let made = first.map_or(&[][..], |first| &completed[first..]);
@@ -109,7 +109,7 @@ async fn since<'s>(open: &Loop<'_>, completed: &'s [Completed], story: &str) -> 
     let git = open.git();
     let mut is_line = !known.is_empty();
     for (_, work) in &known {
-        // Another machine can have written the state.
+        // Another machine may have written the state.
         is_line = is_line
             && git.is_ancestor(&work.from, &work.to).await?
             && git.is_ancestor(&work.to, open.state.checkpoint()).await?;
@@ -123,7 +123,7 @@ async fn since<'s>(open: &Loop<'_>, completed: &'s [Completed], story: &str) -> 
     Ok(known)
 }
 
-/// Refuses to undo a move of a submodule: its checkout is known only as it was before the last attempt.
+/// Refuses to undo a move of a submodule: only its checkout before the last attempt is known.
 async fn refuse_moved_submodule(open: &Loop<'_>, story: &str, target: &Oid) -> Result<(), Error> {
     let git = open.git();
     let target = git.tree_of(target).await?;
@@ -140,10 +140,10 @@ async fn refuse_moved_submodule(open: &Loop<'_>, story: &str, target: &Oid) -> R
     }
 }
 
-/// Makes the commit that keeps the work of a story. It has the list from before: who restores it completes the story.
+/// Makes the commit that keeps the work of a story. It has the earlier list: restoring it completes the story.
 async fn keep(open: &Loop<'_>, story: &str, work: &Accepted, next: &State) -> Result<KeptRef, Error> {
     let repo = open.repo();
-    // It may have been archived since.
+    // The list may have been archived since.
     let lists = [open.state.source(), next.source()];
     let lists = lists.map(|source| format!(":(top,literal){}", source.path));
     let scratch = open.site().file("redo.index");
@@ -157,7 +157,7 @@ async fn keep(open: &Loop<'_>, story: &str, work: &Accepted, next: &State) -> Re
     ))
 }
 
-/// Returns the state before these stories, with the user's own edits since on top of it.
+/// Returns the state before these stories, with the user's own edits since applied to it.
 async fn before(open: &Loop<'_>, made: &[Made<'_>], words: Option<String>) -> Result<State, Error> {
     let repo = open.repo();
     let mut state = open.state.clone();
@@ -219,7 +219,7 @@ async fn before(open: &Loop<'_>, made: &[Made<'_>], words: Option<String>) -> Re
     Ok(state)
 }
 
-/// Refuses if the list of this state still has the story as done. What a command would list then is not known.
+/// Refuses if the list of this state still shows the story as done. The list of a command is unknown.
 async fn require_open(open: &Loop<'_>, next: &State, story: &str) -> Result<(), Error> {
     let (source, git) = (next.source(), open.git());
     let of = |tree| git.file_of(tree, &source.path);

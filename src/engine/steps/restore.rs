@@ -15,13 +15,13 @@ use crate::names::{Oid, ref_component, typed};
 use crate::paths::shown;
 use crate::state::{Intent, RestorePlan};
 
-/// Puts the work of an attempt back into the work tree; the latest attempt at the story if no number is given. Index
-/// and HEAD stay at the checkpoint. What no reviewer has judged stays in the work tree until one does. Returns the attempt's
+/// Restores the work of an attempt in the work tree; the latest attempt at the story without a number. Index and HEAD
+/// stay at the checkpoint. Unreviewed work stays there until a reviewer judges it. Returns the attempt's number.
 /// number.
 ///
 /// # Errors
-/// If there is no such attempt, its story is skipped or put off, the work tree is not at the checkpoint, a file is in the way,
-/// or a file of the attempt has changed in a checkpoint since; nothing is changed then.
+/// If there is no such attempt, its story is skipped or put off, the work tree is not at the checkpoint, a file is in
+/// the way, or a checkpoint since has changed a file of the attempt; nothing is changed then.
 pub async fn restore(
     open: &mut Loop<'_>,
     story: &str,
@@ -68,7 +68,7 @@ pub async fn restore(
     let mut tree = on_checkpoint(open, &kept, &format!("{story}@{attempt}")).await?;
     let repo = open.repo();
     if is_unreviewed {
-        // Its marks would say that the story is done.
+        // Its marks would show the story as done.
         let list = [format!(":(top,literal){}", open.state.source().path)];
         let scratch = open.site().file("restore.index");
         let trees = [&tree, open.state.checkpoint_tree()];
@@ -99,7 +99,7 @@ pub async fn restore(
     Ok(attempt)
 }
 
-/// Refuses for a loop that is over, and names the command that applies the work of an attempt.
+/// Refuses a finished loop, and names the command that applies the work of an attempt.
 async fn over(open: &Loop<'_>, story: &str, attempt: u32) -> Result<Error, Error> {
     let range = range_of(open.git(), &open.store, &open.state, story, Some(attempt), true).await?;
     let mut refusal = StepRefusal::of_end(&open.state);
@@ -111,8 +111,8 @@ async fn over(open: &Loop<'_>, story: &str, attempt: u32) -> Result<Error, Error
     Ok(refusal.into())
 }
 
-/// Returns the tree of an attempt. One that began at an earlier checkpoint has its changes put on top of the present one,
-/// whose story list stays.
+/// Returns the tree of an attempt. The changes of one that began at an earlier checkpoint are applied to the present
+/// one, whose story list stays.
 async fn on_checkpoint(open: &Loop<'_>, kept: &Oid, attempt: &str) -> Result<Oid, Error> {
     let (repo, state) = (open.repo(), &open.state);
     let git = &repo.git;

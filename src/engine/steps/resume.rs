@@ -23,8 +23,8 @@ use crate::state::{
 };
 use crate::stories;
 
-/// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch; a loop that leaves HEAD in its
-/// place is known by the ref of its checkpoints.
+/// Rebuilds the state of a loop from the repository. HEAD must be on the loop's branch; a loop that leaves HEAD in
+/// place is found by the ref of its checkpoints.
 ///
 /// # Errors
 /// If the branch or the snapshot is missing, or HEAD is on another branch; nothing is changed then.
@@ -88,12 +88,12 @@ pub async fn resume<'o>(
     let store = Store::new(&repo.common_dir, change);
     let lock = store.lock()?;
     take_numbers(&store, change, names(&remains.refs))?;
-    // The end of this loop would overwrite an earlier one.
+    // The end of this loop would overwrite the result of an earlier one.
     let kept = kept_from_before(&context, change, Vec::new(), &remains.refs, &["finished"], tip).await?;
     repo.git.keep(&kept, &format!("ralph: resume {change}")).await?;
     let anchor = oid_of(&remains.refs, &change.ralph_ref("anchor"));
     rebuild_files(repo, &store, strategy, tip, anchor.as_ref()).await?;
-    // It is not known either whether a command was run for them; those that are listed as done are soon forgotten.
+    // Whether the command ran for these stories is unknown too; those listed as done are soon forgotten.
     let unmarked = if source.is_by_command() {
         completed.clone()
     } else {
@@ -137,7 +137,7 @@ pub async fn resume<'o>(
     Ok(open)
 }
 
-/// The parts of a loop that the repository has although its state file is lost.
+/// The parts of a loop that the repository still has without its state file.
 struct Remains {
     strategy: Strategy,
     /// The start snapshot.
@@ -223,8 +223,8 @@ async fn rebuild_files(
     Ok(())
 }
 
-/// Returns the id of the story whose checkpoint this commit is, and the number of the attempt. An agent's own commits may have
-/// any subject.
+/// Returns the id of the story that this checkpoint completes, and the number of the attempt. An agent's own commits
+/// may have any subject.
 fn completed_story(commit: &Described) -> Option<(&str, Option<u32>)> {
     let (id, attempt) = commit.trailer.as_deref()?.rsplit_once('@')?;
     Some((id, attempt.parse().ok()))

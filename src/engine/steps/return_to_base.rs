@@ -1,5 +1,5 @@
-//! Returns HEAD between two changes of a run: to where it was before the first, or to the branch of a loop that is active
-//! here. Git itself checks it out, and refuses what would overwrite anything; no loop's state changes.
+//! Returns HEAD between two changes of a run: to its place before the first change, or to the branch of a loop that is
+//! active in this work tree. Git checks it out, and refuses to overwrite files; no loop's state changes.
 
 use crate::engine::Context;
 use crate::engine::position::branch_gone;
@@ -9,8 +9,8 @@ use crate::names::short_branch;
 use crate::refs::Update;
 use crate::state::{State, Store};
 
-/// Returns the place of HEAD before the first change. On the branch of a loop, which a run that was cut off has left there,
-/// that is where this loop began.
+/// Returns the place of HEAD before the first change. If an interrupted run left HEAD on the branch of a loop, that is
+/// the place at which this loop began.
 pub fn place_before(context: &Context<'_>) -> Result<Head, Error> {
     let change = context.change_of_branch();
     let state = change.map(|change| Store::new(&context.repo.common_dir, &change).load());
@@ -18,9 +18,9 @@ pub fn place_before(context: &Context<'_>) -> Result<Head, Error> {
     Ok(state.map_or_else(|| context.head.clone(), |state| state.original_place()))
 }
 
-/// Checks out the branch of a loop that is active here, if HEAD is detached, or where the loop began, and nothing is changed:
-/// the next job of a CI system that uses a directory again has checked out its own commit. Some of them remove all branches
-/// before that: the loop's is made again at its checkpoint.
+/// Checks out the branch of a loop that is active in this work tree, if HEAD is detached or where the loop began, and
+/// no file is changed: a CI job that reuses a directory has checked out its own commit. Some CI systems remove all
+/// branches first: the loop's branch is recreated at its checkpoint.
 pub async fn return_to_loop(context: &Context<'_>, state: &State) -> Result<(), Error> {
     let (repo, head) = (&context.repo, context.repo.head().await?);
     let is_own = head.branch.is_some() && head.branch != state.original_place().branch;

@@ -30,11 +30,11 @@ pub(crate) struct Undoing {
     pub verdict: Option<Verdict>,
     /// The reason of the verdict, for the next prompt.
     pub reason: Option<String>,
-    /// The same for people, where the next prompt says less about it.
+    /// The longer reason for the user, if the next prompt has less.
     pub shown: Option<String>,
-    /// The facts about it that this process holds.
+    /// The facts about the attempt that this process holds in memory.
     pub facts: Facts,
-    /// The commit that keeps its work, if that is not in the work tree, and the checkpoint at which it began.
+    /// The commit that keeps its work, if the work is not in the work tree, and the checkpoint at which it began.
     pub kept: Option<(Oid, Oid)>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) async fn read_what_is_left(open: &Loop<'_>) -> Result<Reading, Error>
     open.read_and_count().await
 }
 
-/// Keeps what an attempt left, as it was just read, and goes back to the checkpoint. Scans the work tree once.
+/// Keeps the work of an attempt, as just read, and goes back to the checkpoint. Scans the work tree once.
 pub(crate) async fn undo(
     open: &mut Loop<'_>,
     mut undoing: Undoing,
@@ -98,7 +98,7 @@ pub(crate) async fn undo(
         stash: undoing.facts.stash,
         ..Known::fresh()
     };
-    // An agent may well have built something; what the user made is named, also after a kill.
+    // An agent may have built ignored files; only files of the user's are named, also after a kill.
     let is_persons = plan.verdict.is_none() || open.state.is_by_hand() || open.is_recovering;
     let put_away = PutAway::before(open, &plan.trash)?;
     transition::take(open, Intent::Revert(plan), known).await?;
@@ -122,8 +122,8 @@ pub(crate) async fn undo(
     Ok(())
 }
 
-/// Returns whether something but marks has changed in the list of stories: the user may have written to it meanwhile, and
-/// its file goes back with the attempt. Two git processes if the list has changed.
+/// Returns whether the list of stories has changes other than marks: the user may have edited it meanwhile, and undoing
+/// the attempt restores it. Two git processes if the list has changed.
 async fn list_was_edited(open: &Loop<'_>, now: &Reading) -> Result<bool, Error> {
     let source = open.state.source();
     let has_changed = now.changes.iter().flatten();
@@ -154,7 +154,7 @@ pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<RefCha
         Some(before) => Some(before),
         None => UserRefs::recorded(open.site().slot)?,
     };
-    // The user's work is not compared with anything.
+    // The user's work is not compared with a record.
     let Some(before) = before else {
         return Ok(RefChanges::default());
     };
@@ -165,7 +165,7 @@ pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<RefCha
     let judged = judged::ref_name(open);
     let gate_files = open.change().ralph_ref("gate-files");
     changes.leave_refs_out(|name| name == judged || name == gate_files);
-    // What earlier subagents did stays.
+    // Changes by earlier subagents stay.
     let subagents = open.state.current().map(|story| {
         let of_it = open.change().subagents_ref(&story.id, story.attempt);
         format!("{of_it}/")
@@ -176,7 +176,7 @@ pub(crate) async fn ref_changes(open: &Loop<'_>, facts: &Facts) -> Result<RefCha
     Ok(changes)
 }
 
-/// Makes the commit that keeps what gates or a reviewer made of the judged tree, and reports what they removed of it.
+/// Makes the commit that keeps the changes of gates or a reviewer to the judged tree, and reports removed files.
 async fn keep_beside(open: &Loop<'_>, undoing: &Undoing, judged: &Oid, now: &Oid) -> Result<KeptRef, Error> {
     let changes = open.repo().git.diff_trees(judged, now).await?;
     let message = format!(
@@ -191,7 +191,7 @@ async fn keep_beside(open: &Loop<'_>, undoing: &Undoing, judged: &Oid, now: &Oid
     Ok(KeptRef::beside(&name, &oid))
 }
 
-/// Makes the commit that keeps the work tree, and names the refs that keep it and every commit that would otherwise be
+/// Makes the commit that keeps the work tree, and names the refs for it and for every commit that would otherwise be
 /// lost.
 async fn keep(
     open: &Loop<'_>,

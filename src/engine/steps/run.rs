@@ -24,16 +24,16 @@ pub enum Stopped {
     Skipped(Vec<String>),
     /// Every story is complete except those that the user skipped.
     OnlySkipped,
-    /// A limit that the user set, in words; or a limit of the agent's service.
+    /// A limit that the user set, or a limit of the agent's service, in words.
     Limit(String),
-    /// `git ralph stop` asked for it.
+    /// `git ralph stop` asked the driver to stop.
     Asked,
     /// This signal asked git-ralph to stop.
     Signal(i32),
 }
 
 impl Stopped {
-    /// Returns the exit code if no choice is made how to finish.
+    /// Returns the exit code if the loop is not finished.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Complete => Exit::Done,
@@ -45,7 +45,7 @@ impl Stopped {
     }
 }
 
-/// Returns why a loop in which nothing is left to do is not complete: stories are skipped.
+/// Returns why a loop without an open story is not complete: stories are skipped.
 fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
     let is_open = |id: &&String| listing.find(id).is_some_and(|story| !story.done);
     let skipped: Vec<&String> = open.state.progress().skipped.iter().filter(is_open).collect();
@@ -68,8 +68,8 @@ fn skipped(open: &Loop<'_>, listing: &Listing) -> Result<Stopped, Error> {
     })
 }
 
-/// Notes why a run of several stories at once ended, and turns to the story that ended it. Returns the reason, with what was spent
-/// until all of them had ended.
+/// Notes why a run of several parallel stories ended, and turns to the story that ended it. Returns the reason, with
+/// the cost until all of them had ended.
 pub fn note_end_of_run(open: &mut Loop<'_>, stopped: Stopped, options: &AttemptOptions) -> Stopped {
     let stopped = match (limit_reached(open, &options.settings, options.started), stopped) {
         (Ok(Some(limit)), Stopped::Limit(_)) => Stopped::Limit(limit),
@@ -104,21 +104,21 @@ pub fn note_end_of_run(open: &mut Loop<'_>, stopped: Stopped, options: &AttemptO
     stopped
 }
 
-/// Returns whether a story that was put off is left.
+/// Returns whether a story is still put off.
 fn has_put_off(open: &Loop<'_>) -> bool {
     let progress = open.state.progress();
     let mut put_off = progress.put_off.iter();
     put_off.any(|other| progress.skipped.contains(&other.story.id))
 }
 
-/// Drives a loop, one step a turn.
+/// Drives a loop, one step per turn.
 #[derive(Debug)]
 pub struct Driver {
     options: AttemptOptions,
 }
 
 impl Driver {
-    /// Begins to drive a loop, which may allow a story more retries than before.
+    /// Begins to drive a loop; the options may allow a story more retries than before.
     pub fn new(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<Self, Error> {
         limit(open, options)?;
         open.puts_off = (options.settings.on_failure == OnFailure::Later).then_some(0);
@@ -160,13 +160,13 @@ impl Driver {
             Err(Error::Story(StoryRefusal::Blocked(waits))) => {
                 Self::wait_for_skipped(open, waits).await.map(Some)
             }
-            // The list was changed meanwhile, so that another story comes first.
+            // The list has changed meanwhile, and another story is next.
             Err(Error::Step(StepRefusal::NothingFailed(_))) if step == Step::Retry => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Puts the current story off or skips it, which has no retries left; or stops there.
+    /// Puts off or skips the current story, which has no retries left; or stops there.
     pub async fn give_way(&self, open: &mut Loop<'_>) -> Result<Option<Stopped>, Error> {
         let on_failure = self.options.settings.on_failure;
         if on_failure == OnFailure::Later && transition::may_wait(open) {
@@ -184,7 +184,7 @@ impl Driver {
         Ok(None)
     }
 
-    /// Takes up a story that was put off, or stops at the first of them.
+    /// Resumes a story that was put off, or stops at the first one.
     async fn take_up(open: &mut Loop<'_>) -> Result<Option<Stopped>, Error> {
         if let Some(id) = open.state.common.progress.take_up() {
             read_list(open).await?;
@@ -200,7 +200,7 @@ impl Driver {
         Ok(Some(Stopped::RetriesSpent))
     }
 
-    /// Stops a loop in which all stories left wait for others, some of which failed and were skipped.
+    /// Stops a loop whose remaining stories all wait for others, some of which failed and were skipped.
     async fn wait_for_skipped(open: &Loop<'_>, waits: Vec<String>) -> Result<Stopped, Error> {
         let listing = listing_of(&open.state, &open.repo().top).await?;
         let blocked = StoryRefusal::Blocked(waits);
@@ -214,7 +214,7 @@ impl Driver {
         }
     }
 
-    /// Ends a loop without a story left.
+    /// Ends a loop without an open story.
     async fn complete(open: &Loop<'_>) -> Result<Stopped, Error> {
         let listing = listing_of(&open.state, &open.repo().top).await?;
         let (done, total) = progress_of(&listing);

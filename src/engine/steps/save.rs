@@ -11,8 +11,8 @@ use crate::names::Oid;
 use crate::paths::first_few;
 use crate::state::{SavePlan, SavePoint};
 
-/// Makes the plan to store the state before an attempt at a story, and its entry unless that is there already. Returns `None`
-/// for a loop without entries.
+/// Makes the plan to store the state before an attempt at a story, and its entry unless it exists. Returns `None` for a
+/// loop without entries.
 pub(crate) async fn plan(open: &Loop<'_>, story: &str) -> Result<Option<SavePlan>, Error> {
     if open.state.has_branch() {
         return Ok(None);
@@ -44,7 +44,7 @@ pub(crate) async fn plan(open: &Loop<'_>, story: &str) -> Result<Option<SavePlan
     }))
 }
 
-/// Writes the tree that the user has staged.
+/// Writes the tree of the user's staged content.
 async fn staged_now(open: &Loop<'_>) -> Result<Oid, Error> {
     let repo = open.repo().with_users_index();
     let scratch = open.site().file("stash.index");

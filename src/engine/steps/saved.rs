@@ -1,4 +1,4 @@
-//! Says in one line what `start` has saved of the user's state, and where.
+//! Describes in one line which state of the user `start` has saved, and where.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::fs::{FileError, read_if_there};
 use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid, counted};
 
-/// Counts what was not committed when a loop began.
+/// Counts of the user's uncommitted changes when a loop began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Saved {
     /// Changed files, staged or not.
@@ -17,7 +17,7 @@ pub(super) struct Saved {
 }
 
 impl Saved {
-    /// Counts what was not committed: the paths that differ between HEAD and the index, between the index and the work
+    /// Counts uncommitted changes: the paths that differ between HEAD and the index, or between the index and the work
     /// tree, and the stash entries.
     pub fn of(repo: &Repo, staged: &[(u8, Vec<u8>)], unstaged: &[(u8, Vec<u8>)]) -> Result<Self, FileError> {
         let log = read_if_there(&repo.common_dir.join("logs/refs/stash"))?.unwrap_or_default();
@@ -34,7 +34,7 @@ impl Saved {
         })
     }
 
-    /// Returns the line; `None` if there was nothing.
+    /// Returns the line; `None` if all counts are zero.
     pub fn words(self, change: &Change) -> Option<String> {
         let some = |count: usize, one: &str, many: &str| (count > 0).then(|| counted(count, one, many));
         let files = [
@@ -52,7 +52,7 @@ impl Saved {
     }
 }
 
-/// Lists the differences between HEAD and the tree of the index. If there certainly are none, git is not asked.
+/// Lists the differences between HEAD and the tree of the index. Starts no git if there certainly are none.
 pub(super) async fn staged_changes(
     repo: &Repo,
     head: &Oid,

@@ -1,4 +1,4 @@
-//! `skip`: skips a story, or stops skipping it. While a process holds the loop, that does it at the request of the user.
+//! `skip`: skips a story, or stops skipping it. The process that holds the loop does it at the request of the user.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::signal::Stop;
 use crate::state::{State, Store};
 use crate::stories::Listing;
 
-/// The time between two looks for a request.
+/// Interval between two checks for a request.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Returns the id of the story that is skipped, or no longer skipped; by default the next one, or the last that was skipped.
+/// Returns the id of the story to skip or to unskip; by default the next story, or the one skipped last.
 pub fn story_to_skip(
     state: &State,
     listing: &Listing,
@@ -61,7 +61,7 @@ pub async fn skip(open: &mut Loop<'_>, story: Option<&str>, undo: bool) -> Resul
     Ok(id)
 }
 
-/// Fulfils the requests that have come, but for those about the stories that are `running` in sides.
+/// Fulfils the pending requests, except those about stories that are `running` in sides.
 pub async fn take_skips(open: &mut Loop<'_>, running: &[String]) -> Result<(), Error> {
     for request in open.store.skip_requests()? {
         if running.contains(&request.story) {
@@ -83,14 +83,14 @@ pub async fn take_skips(open: &mut Loop<'_>, running: &[String]) -> Result<(), E
     Ok(())
 }
 
-/// Ends the attempt that runs if the user asks to skip its story, for as long as it lives.
+/// Ends the running attempt if the user asks to skip its story; active until it is dropped.
 pub(crate) struct SkipWatch {
     task: AbortHandle,
     stop: Stop,
 }
 
 impl SkipWatch {
-    /// Begins to look. The requests for an attempt beside others are those of its loop.
+    /// Begins to watch. The requests for an attempt beside others are those of its loop.
     pub fn begin(open: &Loop<'_>, story: &str) -> Self {
         let change = open.change();
         let of = change.side_of().map_or_else(|| change.clone(), |(of, _)| of);
@@ -116,7 +116,7 @@ impl Drop for SkipWatch {
     }
 }
 
-/// Returns whether the user asks to skip a story of a loop; an unreadable request is none.
+/// Returns whether the user asks to skip a story of a loop; an unreadable request does not count.
 pub(crate) fn is_asked_to_skip(store: &Store, story: &str) -> bool {
     let requests = store.skip_requests().unwrap_or_default();
     let of_it = requests.iter().rfind(|request| request.story == story);

@@ -1,6 +1,6 @@
 //! Takes a snapshot of the user's state at the beginning of a loop, as commits that refs keep. With the work tree as
-//! its tree, and HEAD and the staged content as its parents, it has the shape of a stash. The refs of an earlier loop
-//! of this name stay.
+//! its tree, and HEAD and the staged content as its parents, it has the shape of a stash entry. The refs of an earlier
+//! loop of this name stay.
 
 use crate::engine::Context;
 use crate::error::Error;
@@ -10,7 +10,7 @@ use crate::paths::{WorkTreePath, path_of, percent_decode};
 use crate::refs::KeptRef;
 use crate::state::Linked;
 
-/// Makes the two parents of the snapshot: HEAD (or a commit in its place), and the staged content.
+/// Makes the two parents of the snapshot: HEAD (or a replacement commit), and the staged content.
 pub(super) async fn staged_commit(context: &Context<'_>, staged: &Oid) -> Result<(Oid, Oid), Error> {
     let head = commit_below(&context.repo, context.head.oid.as_ref()).await?;
     let repo = &context.repo;
@@ -18,7 +18,7 @@ pub(super) async fn staged_commit(context: &Context<'_>, staged: &Oid) -> Result
     Ok((head, index))
 }
 
-/// Returns HEAD, or a commit in its place where there was none yet.
+/// Returns HEAD, or a new commit to replace it if it has none yet.
 pub(super) async fn commit_below(repo: &Repo, head: Option<&Oid>) -> Result<Oid, GitError> {
     match head {
         Some(head) => Ok(head.clone()),
@@ -29,7 +29,7 @@ pub(super) async fn commit_below(repo: &Repo, head: Option<&Oid>) -> Result<Oid,
     }
 }
 
-/// Makes the commit that keeps the commits that refs named when the loop began, with the index file itself in its tree.
+/// Makes the commit that keeps all commits named by refs when the loop began; its tree has the index file.
 pub(super) async fn anchor(context: &Context<'_>, has_index: bool, tips: &[Oid]) -> Result<Oid, Error> {
     let repo = &context.repo;
     let tree = if has_index {
@@ -54,7 +54,7 @@ pub(super) fn snapshot_message(head: &Head, change: &Change, linked: Option<&Lin
     )
 }
 
-/// Returns the origin of the loop's own work tree by the message of a snapshot, if the loop had one.
+/// Returns the origin of the loop's own work tree from the message of a snapshot, if the loop had one.
 pub(super) fn linked_in(message: &str) -> Option<Linked> {
     let field = |name: &str| message.lines().find_map(|line| line.strip_prefix(name));
     let branch = field("begun-on: ")?;
@@ -67,13 +67,13 @@ pub(super) fn linked_in(message: &str) -> Option<Linked> {
     })
 }
 
-/// Returns the names of these refs.
+/// Returns the names of refs.
 pub(super) fn names(refs: &[RefInfo]) -> impl Iterator<Item = &str> {
     refs.iter().map(|found| found.name.as_str())
 }
 
-/// Names the values of an earlier loop that this one would overwrite: `old`, and the refs of these `roles`. They go to
-/// `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
+/// Lists the values of an earlier loop that this one would overwrite: `old`, and the refs of these `roles`. They are
+/// kept as `refs/ralph/<change>/replaced/<n>`, unless the checkpoint contains them.
 pub(super) async fn kept_from_before(
     context: &Context<'_>,
     change: &Change,

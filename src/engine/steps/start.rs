@@ -1,7 +1,7 @@
-//! `start`: leads from the user's state to the first checkpoint, without touching a file.
+//! `start`: makes the first checkpoint from the user's state, without changing a file.
 //!
-//! Everything that can fail comes first and changes nothing but objects and private files; then the plan is written,
-//! then applied.
+//! Every operation that can fail comes first, and writes only objects and private files; then the plan is written, then
+//! applied.
 
 use jiff::Timestamp;
 
@@ -30,7 +30,7 @@ use crate::state::{Before, Common, DotGit, Here, Intent, ListNotes, Progress, St
 /// Begins a new loop. `refs` are all refs, if they are known. `before_gates` shows the loop before its first gate runs.
 ///
 /// # Errors
-/// Everything that `start` refuses; nothing is changed then.
+/// All refusals of `start`; nothing is changed then.
 pub(super) async fn begin<'o>(
     context: Context<'o>,
     change: &Change,
@@ -39,7 +39,7 @@ pub(super) async fn begin<'o>(
     before_gates: impl AsyncFn(&Loop<'_>),
 ) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
-    // The refusals that need no lock come before anything is written.
+    // The checks that need no lock come before any write.
     let found = check(&context, change, options, refs).await?;
     boxed::confine(&context, &options.settings, Inside::Commands, Vec::new()).await?;
     let had_loop = may_exist(&store.dir()) || may_exist(&store.state_file());
@@ -58,7 +58,7 @@ pub(super) async fn begin<'o>(
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
     open.view = View::of_head(head.clone());
-    // A new loop has just looked at the branch, and has chosen free names.
+    // A new loop has just read the branch, and has chosen free names.
     let known = Known {
         position: Some(Position {
             head,
@@ -86,7 +86,7 @@ pub(super) async fn begin<'o>(
     Ok(open)
 }
 
-/// Forgets a loop whose start was cut off before it changed a ref, if git no longer has the commits that it needs.
+/// Forgets a loop whose start was interrupted before it changed a ref, if git no longer has the required commits.
 ///
 /// # Errors
 /// [`OpenRefusal::BeginningGone`] if it is forgotten.
@@ -135,8 +135,8 @@ fn tell(open: &Loop<'_>, options: &StartOptions, found: &Found, saved: &Saved) {
     }
 }
 
-/// Makes all the checks of `start` and changes nothing; returns `None` if the loop is live already. `refs` are all refs,
-/// if they are known.
+/// Makes all the checks of `start` and changes nothing; returns `None` if the loop is already live. `refs` are all
+/// refs, if they are known.
 pub async fn preview(
     context: &Context<'_>,
     change: &Change,
@@ -174,7 +174,7 @@ async fn compute(
         None => repo.git.write_tree(&work).await?,
     };
     let staged_tree = staged.clone();
-    // Files that git is configured not to compare are the user's work all the same.
+    // Files whose index flags hide changes are the user's work too.
     repo.show_paths(&work, &made.entries.hidden()).await?;
     repo.discard_index(&store.file(ORIGINAL_INDEX))?;
     repo.copy_index(&repo.index(), &store.file(ORIGINAL_INDEX))?;
@@ -254,14 +254,14 @@ async fn compute(
     Ok((state, plan, saved))
 }
 
-/// Reports the repositories inside the work tree that are no part of the loop.
+/// Reports the repositories inside the work tree that do not belong to the loop.
 fn tell_nested(open: &Loop<'_>) {
     let nested = open.state.here.before.nested.iter();
     let names: Vec<_> = nested.map(|path| shown(&percent_decode(path))).collect();
     open.tell_names("repositories of their own, neither kept nor put back", &names);
 }
 
-/// Reports the agent and its permissions, unless it was just typed.
+/// Reports the agent and its permissions, unless the user has just typed it.
 fn tell_agent(open: &Loop<'_>, options: &StartOptions) {
     for (key, missing) in missing_agents(&options.agent, &options.settings, &open.repo().top) {
         open.tell(format!("warning: {key}: cannot find the agent '{missing}'"));

@@ -1,4 +1,4 @@
-//! `start` on a change that may already have a live loop: it stays as it is, or is aborted first.
+//! `start` on a change that may already have a live loop: keeps it, or aborts it first.
 
 use super::abort::abort;
 use super::preflight::{BegunFor, StartOptions};
@@ -26,11 +26,11 @@ pub struct Started<'o> {
     pub already: bool,
 }
 
-/// Begins a loop, or finds that it is already live. `refs` are all refs, if they are known. `before_gates` shows a new loop
+/// Begins a loop, or returns the live one. `refs` are all refs, if they are known. `before_gates` shows a new loop
 /// before its first gate runs.
 ///
 /// # Errors
-/// Everything that `start` refuses; nothing is changed then.
+/// All refusals of `start`; nothing is changed then.
 pub async fn start<'o>(
     mut context: Context<'o>,
     change: &Change,
@@ -46,7 +46,7 @@ pub async fn start<'o>(
     let state = store.load()?;
     let mut place = options.own_work_tree.clone();
     let mut options = options.clone();
-    // A side uses the work tree that it has left again.
+    // A side reuses the work tree that it has left.
     let is_side = matches!(options.begun_for, BegunFor::Side);
     if let Some(state) = state.filter(|state| state.is_live() || state.is_leaving() && !is_side) {
         if state.is_live() && options.restart {
@@ -55,7 +55,7 @@ pub async fn start<'o>(
             if options.settings.stories.is_none() {
                 options.settings.stories = state.source().to_name(top, name);
             }
-            // A list that is not there costs no loop.
+            // If the list is missing, the loop stays.
             let wanted = wanted(&options.settings, change, &context.below_top);
             let source = resolve_typed(top, name, &wanted)?;
             if !source.is_by_command() {
@@ -87,7 +87,7 @@ pub async fn start<'o>(
         context = Box::pin(abort_for_restart(open)).await?;
         refs = None;
         if state.has_own_work_tree() {
-            // It gets a new work tree in the place of the old one, from where the command was typed.
+            // It gets a new work tree in the old place, made from the user's work tree.
             place = place.or(Some(Place::Named(state.work_tree().to_owned())));
             if may_exist(&typed_in) {
                 context = context.at(&typed_in).await?;
@@ -101,7 +101,7 @@ pub async fn start<'o>(
     Ok(Started { open, already: false })
 }
 
-/// Begins a loop in a work tree of its own. A start that is refused leaves none behind.
+/// Begins a loop in its own work tree. A refused start leaves none behind.
 async fn begin_in_own<'o>(
     context: Context<'o>,
     change: &Change,
@@ -144,7 +144,7 @@ async fn begin_in_own<'o>(
     }
 }
 
-/// Refuses a change without an open story, or whose list the new work tree would lack, before that is made.
+/// Refuses, before the work tree is made, a change without an open story, or whose list the work tree would lack.
 async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOptions) -> Result<(), Error> {
     let (source, listing) = list_of_new_loop(context, change, &options.settings, options.restart).await?;
     if !source.is_by_command() {
@@ -161,8 +161,8 @@ async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOpti
     Err(nothing_left(change, &listing, None))
 }
 
-/// Refuses a list that the abort of the loop would take away with what came since its start: `is_apart` is true if the new
-/// loop gets a work tree of its own. Other work trees than that of the loop stay as they are.
+/// Refuses a list whose additions since the loop's start the abort would remove: `is_apart` is true if the new loop
+/// gets its own work tree. Work trees other than the loop's stay unchanged.
 async fn require_list_before(
     context: &Context<'_>,
     state: &State,
@@ -202,7 +202,7 @@ async fn abort_for_restart(mut open: Loop<'_>) -> Result<Context<'_>, Error> {
     if open.state.is_live() {
         abort(&mut open).await?;
     }
-    // The loop may have worked with an index of its own.
+    // The loop may have used its own index.
     open.context.repo = open.repo().with_users_index();
     open.into_context().await
 }

@@ -38,7 +38,7 @@ pub enum StartRefusal {
     #[error("HEAD is on {branch}, the branch of a finished loop")]
     OnFinishedBranch {
         branch: String,
-        /// The name of the loop's origin.
+        /// The name of the branch on which the loop began.
         original: String,
     }
         => "to build on it: git checkout -b <new branch>; to leave it: git checkout {original}; then run the same command again", original;
@@ -48,7 +48,7 @@ pub enum StartRefusal {
     #[error("loop '{0}' is already active in this work tree")]
     OtherLoop(String)
         => "git ralph finish {change}, or the same command with --worktree", (change);
-    /// A loop that moves what the others would begin at.
+    /// A loop that moves the commit at which the changes of `--jobs` would begin.
     #[error("loop '{0}' is active in this work tree, and moves the commit at which --jobs begins every change")]
     ActiveBeside(String)
         => "git ralph finish {change}, or the same command in another work tree", (change);
@@ -58,7 +58,7 @@ pub enum StartRefusal {
     #[error("--worktree=<directory> is the work tree of one loop, and --jobs makes one for each change")]
     OneWorkTreeForSeveral
         => { hint("to name the directory of all of them: git config ralph.worktreeDir <directory>").exit(Exit::Usage) };
-    /// A work tree of its own has what is committed.
+    /// The loop's own work tree has only committed files.
     #[error("the list {0} is not committed, so a new work tree would not have it")]
     ListNotCommitted(String)
         => "git add -f {path} && git commit -m stories -- {path}; then run the same command again", (path);
@@ -77,7 +77,7 @@ pub enum StartRefusal {
     RedGate {
         change: String,
         command: String,
-        /// True if it is missing, or cannot be run.
+        /// True if the gate is missing, or cannot be run.
         cannot_be_run: bool,
         why: String,
     }
@@ -149,7 +149,7 @@ pub enum StartRefusal {
     #[error("the submodule {path} cannot be checked out in the loop's work tree: {words}")]
     SubmoduleNotCloned { path: String, words: String }
         => "git submodule update --init {path}; or leave it out: git submodule deinit {path}", path;
-    /// Such an environment names the directory that it was made in.
+    /// Such an environment contains the path of the directory in which it was made.
     #[error("ralph.worktreeCopy names a virtual environment ({0}), whose programs would write into this one")]
     EnvironmentCopied(String)
         => "have it made there: git config ralph.worktreeSetup '<command>'";
@@ -165,7 +165,7 @@ pub enum StartRefusal {
 }
 }
 
-/// Returns the words for the failure of a gate before any work.
+/// Returns the description of a gate that fails before any work.
 fn red(cannot_be_run: bool) -> &'static str {
     if cannot_be_run {
         "cannot be run"

@@ -1,4 +1,4 @@
-//! `list --take`: merges what an attempt made of the story list into the list, because the user had made it.
+//! `list --take`: merges an attempt's version of the story list into the list, at the user's request.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::git::StagedEntry;
 use crate::names::Oid;
 use crate::state::{Intent, RestorePlan};
 
-/// Merges what an attempt made of the story list into the list of the work tree, as an edit of the user's; the latest attempt
-/// at the story if no number is given.
+/// Merges an attempt's version of the story list into the list of the work tree, as an edit of the user's; the latest
+/// attempt at the story if no number is given.
 ///
 /// # Errors
-/// If there is no such attempt, it left the list as it was, git does not track the list, or the two cannot be merged; nothing
-/// is changed then.
+/// If there is no such attempt, it did not change the list, git does not track the list, or the merge has conflicts;
+/// nothing is changed then.
 pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -> Result<(), Error> {
     refuse_inside_attempt()?;
     open.require_live()?;
@@ -41,7 +41,7 @@ pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -
     let theirs = repo
         .tree_with_those_of(&scratch, [&base, &left], &[pathspec])
         .await?;
-    // The user needs the list that an attempt has deleted.
+    // The user needs a list that an attempt has deleted.
     if theirs == base || repo.git.file_of(&theirs, list).await?.is_none() {
         return Err(not_taken(false).into());
     }
@@ -66,8 +66,8 @@ pub async fn take_list(open: &mut Loop<'_>, story: &str, attempt: Option<u32>) -
     open.save()
 }
 
-/// Merges what two trees have made of the list of the tree `base`, line by line: git takes changes of neighbouring lines for a
-/// conflict, and the mark of the story that was attempted often is one.
+/// Merges two trees' changes to the list of the tree `base`, line by line: git treats changes of neighbouring lines as
+/// a conflict, and the mark of the attempted story often is next to one.
 async fn merged_by_lines(
     open: &Loop<'_>,
     [base, ours, theirs]: [&Oid; 3],
@@ -95,8 +95,8 @@ async fn merged_by_lines(
     Ok(Some(repo.tree_with(scratch, ours, &entries, &[]).await?))
 }
 
-/// Merges what two texts have made of a common one, line by line, if all have the same number of lines and no line was changed
-/// in two ways.
+/// Merges two texts' changes to a common one, line by line, if all have the same number of lines and no line was
+/// changed in two ways.
 fn merged_lines(texts: [&[u8]; 3]) -> Option<Vec<u8>> {
     let [base, ours, theirs] =
         texts.map(|text| text.split_inclusive(|byte| *byte == b'\n').collect::<Vec<_>>());

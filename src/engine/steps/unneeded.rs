@@ -1,5 +1,5 @@
-//! Finds work trees and branches that finished loops left, as after `finish --keep`, and that hold nothing which is not
-//! elsewhere; removes them.
+//! Finds work trees and branches left by finished loops, as after `finish --keep`, whose content also exists in another
+//! place; removes them.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::names::{Change, short_branch};
 use crate::refs::Update;
 use crate::state::{State, Store, changes};
 
-/// The branches of loops, as patterns of git's.
+/// The branches of loops, as a git pattern.
 const BRANCHES: &str = "ralph/";
 
 /// A branch of a finished loop that another branch contains, and its work tree.
@@ -31,7 +31,7 @@ pub struct Unneeded {
     pub stays: Option<&'static str>,
 }
 
-/// Finds those of one finished loop, or of all.
+/// Finds the unneeded branches of one finished loop, or of all.
 pub async fn unneeded(context: &Context<'_>, change: Option<&Change>) -> Result<Vec<Unneeded>, Error> {
     let all = match change {
         Some(change) => vec![change.clone()],
@@ -130,8 +130,8 @@ async fn has_more(top: &Path) -> Result<Option<&'static str>, Error> {
     })
 }
 
-/// Removes one: the work tree, whose ignored files go to the trash of the loop, and the branch. Returns why it stays, if it
-/// does.
+/// Removes the work tree, whose ignored files go to the trash of the loop, and the branch. Returns why the branch
+/// stays, if it does.
 pub async fn remove(context: &Context<'_>, unneeded: &Unneeded) -> Result<Option<&'static str>, Error> {
     let store = Store::new(&context.repo.common_dir, &unneeded.change);
     let _lock = store.lock()?;

@@ -1,5 +1,5 @@
-//! Refuses a step of a loop that leaves HEAD in its place while its work, which is uncommitted, is not in the work tree,
-//! as after `git stash`: the step would take that for edits, or call the work finished where it is not.
+//! Refuses a step of a loop that leaves HEAD in place while its uncommitted work is not in the work tree, as after `git
+//! stash`: the step would treat that as edits, or finish the loop without its work.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use crate::names::Oid;
 use crate::paths::{first_few, path_of};
 use crate::state::State;
 
-/// Refuses to end the loop here if HEAD is on another branch, or the work tree has nothing of the loop's work. Reads the
-/// work tree unless it is as the last step left it.
+/// Refuses to end the loop if HEAD is on another branch, or the work tree lacks the loop's work. Reads the work tree
+/// unless it is as the last step left it.
 ///
 /// # Errors
 /// [`RepositoryRefusal::HeadElsewhere`], or [`RepositoryRefusal::WorkAway`].
@@ -36,15 +36,15 @@ pub(super) async fn require_work_here(open: &Loop<'_>) -> Result<(), Error> {
 }
 
 /// Refuses a work tree with the tree `now` in which every file that the loop has changed is as in `head`, or as it was
-/// staged. Those that `head` has are enough, if the story list is among them: `git stash` leaves new files where they are.
-/// The list alone is not, unless it is in the stash: who takes a mark out of it wants the story done again.
+/// staged. The files that `head` has are enough, if the story list is among them: `git stash` leaves new files in
+/// place. The list alone is not, unless the stash has it: a user who removes a mark wants the story done again.
 pub(super) async fn require_work_in(open: &Loop<'_>, head: Option<&Oid>, now: &Oid) -> Result<(), Error> {
     let refusal = work_away(open.repo(), &open.state, head, Some(now)).await?;
     refusal.map_or(Ok(()), |refusal| Err(refusal.into()))
 }
 
-/// Returns the refusal of the next step if the user has stashed the loop's work. Reads no file of the work tree unless the
-/// newest stash entry is the user's.
+/// Returns the refusal of the next step if the user has stashed the loop's work. Reads no file of the work tree unless
+/// the newest stash entry is the user's.
 pub async fn work_stashed(
     repo: &Repo,
     state: &State,
@@ -102,7 +102,7 @@ async fn work_away(
     Ok(None)
 }
 
-/// Returns whether a stash entry is one of the loop's.
+/// Returns whether a stash entry belongs to the loop.
 fn is_own(state: &State, entry: &Oid) -> bool {
     state.here.save_points.iter().any(|point| point.entry == *entry)
 }

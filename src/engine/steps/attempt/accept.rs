@@ -1,5 +1,5 @@
-//! Decides whether an attempt is accepted: runs gates, the review, lifecycle hooks and the mark in the list in order. The
-//! first refusal wins, and a checkpoint that would leave out a part of the work is refused, too.
+//! Decides whether an attempt is accepted: runs gates, the review, lifecycle hooks and the mark in the list in order.
+//! The first refusal wins; a checkpoint that would omit a part of the work is refused, too.
 
 use jiff::Timestamp;
 
@@ -59,14 +59,14 @@ pub(super) struct Base {
 
 /// The content to which a checkpoint is limited.
 enum Judged {
-    /// That of this tree, the story list aside.
+    /// The content of this tree, except the story list.
     Tree(Oid),
     /// These entries: hooks and trackers may change the rest.
     Entries(Vec<StagedEntry>),
 }
 
-/// Decides whether the attempt is accepted, and reads what it left. Returns what its checkpoint is made on; otherwise the
-/// outcome has the reason why there is none. The user's work stays as it is then.
+/// Decides whether the attempt is accepted, and reads its work. Returns the base of its checkpoint; otherwise the
+/// outcome has the reason, and the user's work stays unchanged.
 pub(super) async fn decide(
     open: &mut Loop<'_>,
     outcome: &mut Outcome,
@@ -115,7 +115,7 @@ pub(super) async fn decide(
     Ok((None, left))
 }
 
-/// Returns why a checkpoint of this reading would leave work out, if it would.
+/// Returns why a checkpoint of this reading would omit work, if it would.
 async fn left_out(open: &Loop<'_>, left: &Result<Reading, Error>) -> Result<Option<String>, Error> {
     let Ok(reading) = left else {
         return Ok(None);
@@ -194,7 +194,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     }
     recheck_position(open, &mut base, begun, &settled, "the gates").await?;
     let mut reviewed = None;
-    // The user who calls the work complete has reviewed it.
+    // A user who calls the work complete has reviewed it.
     if of_agent {
         let gates = begun.settings.verify.as_slice();
         let gates = if base.gates.have_judged() { gates } else { &[] };
@@ -231,7 +231,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     }
     recheck_position(open, &mut base, begun, &settled, &hook).await?;
     if open.state.source().is_by_command() {
-        // A tracker marks no story whose checkpoint cannot be made.
+        // A tracker must not mark a story whose checkpoint cannot be made.
         let unconverted = |why: WorkTreeError| Judgement::new(Verdict::Failed, why.to_string());
         open.read_work_tree()
             .await?
@@ -247,7 +247,7 @@ async fn accept(open: &mut Loop<'_>, outcome: &mut Outcome, begun: &mut Begun) -
     Ok(base)
 }
 
-/// Refuses an agent's promise without a change, if it was not allowed to use its tools or `ralph.emptyStory` says so.
+/// Refuses an agent's promise without a change, if tools were denied to it or `ralph.emptyStory` says so.
 async fn refuse_empty_work(open: &Loop<'_>, outcome: &Outcome, settings: &Settings) -> Result<(), Refused> {
     let tools = outcome.denied().join(", ");
     let reason = if !tools.is_empty() {
@@ -264,8 +264,8 @@ async fn refuse_empty_work(open: &Loop<'_>, outcome: &Outcome, settings: &Settin
     Err(Judgement::new(Verdict::Failed, reason).into())
 }
 
-/// Reads the position of HEAD and the branch again after other processes than the agent's: they may have moved them. The
-/// list is put back to what the attempt may leave.
+/// Reads the position of HEAD and the branch again after processes other than the agent's, which may have moved them.
+/// Restores the list as the attempt may leave it.
 async fn recheck_position(
     open: &Loop<'_>,
     base: &mut Base,
@@ -290,7 +290,7 @@ async fn recheck_position(
     Ok(())
 }
 
-/// Moves the files that an agent left for its own use in the top directory to the trash.
+/// Moves the files that an agent left in the top directory for its own use to the trash.
 async fn clear_agent_files(open: &Loop<'_>, prefix: &str) -> Result<(), Error> {
     let (checkpoint, trash) = (open.checkpoint(), open.site().trash().join(open.trash_name()));
     if checkpoint.clear_agent_files(prefix, &trash).await? {

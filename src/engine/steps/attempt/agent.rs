@@ -17,9 +17,9 @@ pub struct AttemptOptions {
     pub agent: Vec<OsString>,
     /// The settings for this step.
     pub settings: Settings,
-    /// Number of attempts that this command has begun before.
+    /// Number of attempts that this command has begun so far.
     pub started: u32,
-    /// True to go on although an agent's own session works on the loop.
+    /// True to continue although an agent's own session works on the loop.
     pub force: bool,
     /// The stories of a run that may change tests.
     pub leave: Option<Leave>,
@@ -28,18 +28,18 @@ pub struct AttemptOptions {
 /// The agent of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
-    /// That of the settings or of the command line, for a first attempt or a retry.
+    /// The agent of the settings or the command line, for a first attempt or a retry.
     Usual,
-    /// That of `ralph.fallbackAgent`.
+    /// The agent of `ralph.fallbackAgent`.
     Fallback,
 }
 
-/// Reports that the other agent takes the attempt.
+/// Reports that the fallback agent makes the attempt.
 pub(super) fn tell_fallback(open: &Loop<'_>, why: &str) {
     open.tell(format!("{why}; retrying with ralph.fallbackAgent"));
 }
 
-/// Returns the agent of an attempt, which must be there.
+/// Returns the agent of an attempt; an error if its program is missing.
 pub(super) fn require_agent(
     open: &Loop<'_>,
     step: Step,
@@ -60,7 +60,7 @@ pub(super) fn require_agent(
     }
 }
 
-/// Returns the agent that a first attempt of these options has: the other one if the first is missing.
+/// Returns the agent of a first attempt with these options: the fallback if the first is missing.
 pub(crate) fn agent_of_attempt(
     open: &Loop<'_>,
     story: &Story,
@@ -77,7 +77,7 @@ pub(crate) fn agent_of_attempt(
     }
 }
 
-/// Returns whether the run lets this story change tests: that which it attempts first, or each.
+/// Returns whether the run lets this story change tests: the story that it attempts first, or each.
 pub(super) fn may_change_tests(
     released: &mut Option<String>,
     options: &AttemptOptions,

@@ -1,4 +1,4 @@
-//! Begins an attempt: its story, the record of what it can touch, its number and its log.
+//! Begins an attempt: its story, the record of all that it can change, its number and its log.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::settings::Settings;
 use crate::state::{Current, Intent, Phase, Running};
 use crate::stories::{Listing, Story};
 
-/// Records what an attempt at a story that begins now can touch; returns what has to be held of it. One scan of the work
+/// Records everything that an attempt at a story can change; returns the part to keep in memory. One scan of the work
 /// tree.
 pub(crate) async fn take_record(
     open: &mut Loop<'_>,
@@ -52,15 +52,15 @@ pub(crate) async fn take_record(
     })
 }
 
-/// Reads the list and finds the story of this step. Completed stories must be marked as complete first; apart from
-/// that, nothing is saved yet.
+/// Reads the list and finds the story of this step. Completed stories must be marked as complete first; nothing else is
+/// saved yet.
 pub(crate) async fn choose_story(
     open: &mut Loop<'_>,
     step: Step,
     settings: &Settings,
 ) -> Result<(Listing, Story), Error> {
     let listing = unmarked_stories::require_marks(open, settings).await?;
-    // Before anything else: the phase may not allow the step at all. A story may have been added to the list since.
+    // The phase may forbid the step. A complete loop may have got a new story in its list.
     if open.state.phase() != Phase::Complete {
         open.advance(|progress| progress.may_begin(step))?;
     }
@@ -81,7 +81,7 @@ pub(crate) async fn choose_story(
     Ok((listing, story))
 }
 
-/// Begins the attempt: number, log, mark; the state says `running` from here on.
+/// Begins the attempt: number, log, mark; the state is `running` from here on.
 pub(crate) fn begin(
     open: &mut Loop<'_>,
     step: Step,
@@ -97,7 +97,7 @@ pub(crate) fn begin(
     begin_at(open, (Timestamp::now(), slot), step, chosen, agent, settings)
 }
 
-/// Begins an attempt that has been running since that time, in this slot if it is one beside others.
+/// Begins an attempt that has been running since `started`, in this slot if it runs beside others.
 pub(crate) fn begin_at(
     open: &mut Loop<'_>,
     (since, slot): (Timestamp, Option<u16>),
@@ -123,7 +123,7 @@ pub(crate) fn begin_at(
         side: slot,
         ..Running::default()
     });
-    // What the user says is only recorded together with its effect; a crash before that must be noticed all the same.
+    // A statement of the user is only recorded with its effect; an earlier crash must be noticed all the same.
     open.save_for(match step {
         Step::Manual => Durability::Atomic,
         Step::Next | Step::Retry => Durability::Synced,

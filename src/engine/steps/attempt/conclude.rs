@@ -26,10 +26,10 @@ use crate::signal::SKIPPED;
 use crate::state::{Completed, Phase, Progress, Verdict};
 use crate::stories::Story;
 
-/// Number of complete stories in a row without a change after which the agent's promises are not believed.
+/// Number of consecutive complete stories without a change after which promises of the agent are refused.
 const MOST_UNCHANGED: u32 = 3;
 
-/// The most lines of what was left that the next prompt has.
+/// Maximum number of lines about remaining work in the next prompt.
 const MOST_LEFT: usize = 40;
 
 /// The result of a step.
@@ -54,7 +54,7 @@ pub enum StepEnd {
 }
 
 impl StepEnd {
-    /// Returns the end of an attempt that a signal ended, or what stands for one.
+    /// Returns the end of an attempt that a signal ended, or that git-ralph ended by a signal for another reason.
     fn interrupted(signal: i32) -> Self {
         match signal {
             SKIPPED => Self::Skipped,
@@ -69,8 +69,8 @@ pub(crate) enum Concluded {
     End(StepEnd),
     /// The agent's service did not answer; the work tree is at the checkpoint, and nothing was counted.
     Unavailable(Unavailable),
-    /// An error of git-ralph's own or a crash of the agent ended the attempt; the same is true of it otherwise. The refusal
-    /// is for a second one in a row.
+    /// An internal error or a crash of the agent ended the attempt; otherwise like `Unavailable`. The refusal is for a
+    /// second such end in a row.
     Broken {
         refusal: AttemptRefusal,
         /// True if it was a crash of the agent.
@@ -78,7 +78,7 @@ pub(crate) enum Concluded {
     },
 }
 
-/// Concludes an attempt after which the repository was put right: makes a checkpoint, or goes back to the last one.
+/// Concludes an attempt after the repository was repaired: makes a checkpoint, or goes back to the last one.
 pub(crate) async fn conclude(
     open: &mut Loop<'_>,
     mut outcome: Outcome,
@@ -103,7 +103,7 @@ pub(crate) async fn conclude(
     {
         outcome.judgement.reason = Some(BY_REQUEST_NOW.to_owned());
     }
-    // What was made beside others may not be in this work tree.
+    // Work made beside others may not be in this work tree.
     let is_here = outcome.beside.as_ref().is_none_or(|beside| beside.kept.is_none());
     let is_beside = outcome.beside.is_some();
     let mut ended = begun.ended(&outcome);
@@ -163,7 +163,7 @@ pub(crate) async fn conclude(
     let position = open.position().await?;
     revert::undo(open, undoing, &position, left).await?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
-    // What was made beside others stays there until it is judged.
+    // Work made beside others stays in its side until it is judged.
     if is_promised && outcome.is_unreviewed() && !is_beside {
         unreviewed::keep(open, &begun).await;
     }
@@ -193,7 +193,7 @@ pub(crate) async fn conclude(
     after_failure(open, outcome.judgement)
 }
 
-/// Returns why a story that has failed needs the user's leave to change tests, if it does: another attempt would end in the same way.
+/// Returns why a failed story needs the user's permission to change tests, if another attempt would end likewise.
 fn needs_tests(open: &Loop<'_>, asked_for: &[Vec<u8>], judgement: &Judgement) -> Option<String> {
     if !asked_for.is_empty() {
         let files = first_few(asked_for).join(", ");
@@ -201,7 +201,7 @@ fn needs_tests(open: &Loop<'_>, asked_for: &[Vec<u8>], judgement: &Judgement) ->
             "and its agent asks to change files that must stay as they were: {files}"
         ));
     }
-    // Once, the next attempt may find a way.
+    // After the first such failure, the next attempt may find a way.
     let files = judgement.only_by_user.as_ref()?;
     let is_second = open.state.current().is_some_and(|story| story.failures > 1);
     is_second
@@ -254,8 +254,8 @@ async fn save(
     Ok(())
 }
 
-/// Reports a submodule that gates left with uncommitted changes: the next attempt does not begin with it, and is not blamed
-/// for it.
+/// Reports a submodule that gates left with uncommitted changes: the next attempt does not begin with it, and is not
+/// blamed for it.
 async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
     if let Some(unclean) = open.checkpoint().unclean_submodule().await? {
         open.view.note_at_checkpoint(false);
@@ -270,7 +270,7 @@ async fn look_at_submodules(open: &Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns what an accepted attempt rests on.
+/// Returns the basis of an accepted attempt.
 fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
     let said = match outcome.is_of_agent() {
         true if outcome.judgement.unpromised => None,
@@ -283,8 +283,8 @@ fn rests_on(outcome: &Outcome, base: &Base) -> Vec<Basis> {
     said.into_iter().chain(also).chain(gates).chain(review).collect()
 }
 
-/// Returns the text about this attempt for the next one. If nothing was promised, there is nothing to say about the
-/// work: the story is just repeated.
+/// Returns the text about this attempt for the next one; `None` if the attempt made no promise: the story is just
+/// repeated.
 fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
     let judgement = &outcome.judgement;
     match (&judgement.reason, judgement.verdict) {
@@ -301,7 +301,7 @@ fn reason_for_next(outcome: &Outcome, settings: &Settings) -> Option<String> {
     }
 }
 
-/// Returns a reason, extended by what the rounds of the attempt said that was left.
+/// Returns a reason, extended by the remaining work that the rounds of the attempt named.
 fn with_left(reason: String, left: &[String]) -> String {
     let lines: Vec<&str> = left
         .iter()
@@ -384,7 +384,7 @@ fn after_failure(open: &Loop<'_>, judgement: Judgement) -> Result<Concluded, Err
     };
     match (verdict, signal) {
         (Verdict::Interrupted, Some(signal)) => Ok(Concluded::End(StepEnd::interrupted(signal))),
-        // Where there is advice, the user is needed.
+        // An attempt with advice needs the user.
         (Verdict::Interrupted, _) if advice.is_none() => {
             let refusal = unable(None);
             Ok(Concluded::Broken { refusal, crashed })

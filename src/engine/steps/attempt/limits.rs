@@ -1,5 +1,5 @@
 //! Limits that the user set for the loop: time, attempts, cost. They are checked between attempts and before a wait;
-//! the loop can go on later.
+//! the loop can continue later.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::names::{counted, dollars};
 use crate::settings::{MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings};
 use crate::state::{State, Verdict, sides};
 
-/// Warns once in a command that a limit in dollars cannot count an attempt whose agent reports no cost: before its first
+/// Warns once per command that a limit in dollars cannot count an attempt whose agent reports no cost: before the first
 /// attempt if that is known, otherwise after it.
 pub(super) fn tell_unknown_cost(open: &Loop<'_>, settings: &Settings, started: u32, is_unknown: bool) {
     if settings.max_cost.is_some() && is_unknown && started == 0 {
@@ -32,11 +32,11 @@ pub(super) fn tell_unknown_cost(open: &Loop<'_>, settings: &Settings, started: u
 /// The file of a loop's events, below its own directory.
 const EVENTS: &str = "events.jsonl";
 
-/// Number of seconds within which an agent that cannot work at all ends.
+/// Number of seconds within which an agent ends that cannot work at all.
 const AT_ONCE: f64 = 10.0;
 
-/// Returns whether the last two attempts at this story ended at once with an error and the same words, without a promise
-/// and without any change: another would end so too.
+/// Returns whether the last two attempts at this story ended at once with the same error message, without a promise and
+/// without a change: another attempt would end so too.
 pub(super) fn fails_at_once(open: &Loop<'_>, story: &str) -> Result<bool, Error> {
     let mut reader = open.latest_history()?;
     if reader.history.ended().nth(1).is_none() {
@@ -58,7 +58,7 @@ pub(super) fn fails_at_once(open: &Loop<'_>, story: &str) -> Result<bool, Error>
     Ok(at_once(before) && at_once(last) && before.reason == last.reason)
 }
 
-/// Returns the limit on attempts, time or cost that was reached, in words; `started` is the number of attempts that this command has begun.
+/// Returns the reached limit on attempts, time or cost, in words; `started` counts the attempts of this command.
 pub(crate) fn limit_reached(
     open: &Loop<'_>,
     settings: &Settings,
@@ -73,8 +73,8 @@ pub(crate) fn limit_reached(
     limit_of_loop(open, settings, 0.0)
 }
 
-/// Returns the limit that was reached before an attempt that its process decides to make. The run of the loop has decided on the first
-/// one of a side.
+/// Returns the limit that prevents an attempt which this process decides to make. The run of the loop has decided about
+/// the first attempt of a side.
 pub(super) fn limit_before(
     open: &Loop<'_>,
     settings: &Settings,
@@ -86,7 +86,7 @@ pub(super) fn limit_before(
     limit_reached(open, settings, started)
 }
 
-/// Returns the limit of the loop's time or cost that was reached, in words; `spent` is the cost of the attempt that runs.
+/// Returns the reached limit of the loop's time or cost, in words; `spent` is the cost of the running attempt.
 pub(super) fn limit_of_loop(
     open: &Loop<'_>,
     settings: &Settings,
@@ -95,7 +95,7 @@ pub(super) fn limit_of_loop(
     Ok(reached(open, settings, spent)?.map(|reached| reached.words))
 }
 
-/// Returns the limit of the loop's cost that was reached, in words. The age of the loop limits its attempts, and not what the user asks.
+/// Returns the reached limit of the loop's cost, in words; the loop's age does not limit questions of the user.
 pub(crate) fn limit_of_cost(open: &Loop<'_>, settings: &Settings) -> Result<Option<String>, Error> {
     let settings = Settings {
         max_duration: None,
@@ -104,7 +104,7 @@ pub(crate) fn limit_of_cost(open: &Loop<'_>, settings: &Settings) -> Result<Opti
     limit_of_loop(open, &settings, 0.0)
 }
 
-/// Returns the limit that the loop has reached. Without limits no event is read.
+/// Returns the limit that the loop has reached. Reads no event without limits.
 fn reached(open: &Loop<'_>, settings: &Settings, spent: f64) -> Result<Option<Reached>, Error> {
     if settings.max_duration.is_none() && settings.max_cost.is_none() {
         return Ok(None);
@@ -113,12 +113,12 @@ fn reached(open: &Loop<'_>, settings: &Settings, spent: f64) -> Result<Option<Re
     Ok(Reached::of(open.began()?, settings, spent))
 }
 
-/// Returns what the attempts of a loop have cost: those that have ended, and the rounds that have ended of those that run beside this
-/// one. It is the same for the loop and for each of its sides.
+/// Returns the cost of a loop's attempts: the ended ones, and the ended rounds of those that run beside this one. The
+/// loop and each of its sides get the same result.
 fn spent_by_loop(open: &Loop<'_>) -> Result<f64, Error> {
     let mut costs = BTreeMap::new();
     let mut note = |attempt: &Attempt| {
-        // The loop has an attempt that it has taken in with its review.
+        // The loop has the attempt that it took in, with its review.
         let at = (attempt.story.clone(), attempt.started);
         costs
             .entry(at)
@@ -156,12 +156,12 @@ fn spent_by_loop(open: &Loop<'_>) -> Result<f64, Error> {
     Ok(costs.into_values().sum())
 }
 
-/// Returns the option of `git ralph run`, with as much again, without which this loop makes no other attempt; `None` if no limit holds.
+/// Returns the option of `git ralph run` that doubles the reached limit of this loop; `None` if no limit is reached.
 pub(crate) fn raised_in(open: &Loop<'_>) -> Result<Option<String>, Error> {
     Ok(reached(open, &open.settings(), 0.0)?.map(|reached| reached.raised_by))
 }
 
-/// A limit on the whole loop that was reached: it holds for the next command too.
+/// A reached limit of the whole loop: it applies to the next command too.
 struct Reached {
     /// The limit in words.
     words: String,
@@ -169,14 +169,14 @@ struct Reached {
     raised_by: String,
 }
 
-/// Returns the option of `git ralph run` without which a loop whose attempts cost this makes no other one; `None` if no limit
-/// holds.
+/// Returns the option of `git ralph run` that raises the reached limit of a loop with this cost; `None` if no limit is
+/// reached.
 pub(crate) fn raised_by(state: &State, spent: f64, settings: &Settings) -> Option<String> {
     Reached::of(state.common.started, settings, spent).map(|reached| reached.raised_by)
 }
 
 impl Reached {
-    /// Returns the limit that a loop has reached which began then; `spent` is the cost of its attempts.
+    /// Returns the reached limit of a loop that began at `began`; `spent` is the cost of its attempts.
     fn of(began: Timestamp, settings: &Settings, spent: f64) -> Option<Self> {
         let age = Timestamp::now().duration_since(began);
         if settings.max_duration.is_some_and(|longest| age >= longest) {
@@ -197,7 +197,7 @@ impl Reached {
     }
 }
 
-/// Returns a time as it is typed, rounded up to a whole unit.
+/// Returns a duration as the user types it, rounded up to a whole unit.
 fn typed_time(time: SignedDuration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -1,5 +1,5 @@
-//! Holds the story list: what an attempt made of it, beyond its own story and additions, is put back before anything
-//! judges the work, and once more after each that could run what the attempt wrote.
+//! Holds the story list: changes of an attempt beyond its own story and additions are undone before the work is judged,
+//! and once more after each process that could run the attempt's code.
 
 use crate::engine::Loop;
 use crate::engine::attempt::begun::Begun;
@@ -17,16 +17,16 @@ use crate::stories::{Additions, Story};
 #[derive(Default)]
 pub(super) struct Settled(Option<Vec<u8>>);
 
-/// What happens to the attempt after its list is settled.
+/// The continuation of the attempt after its list is settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// It is judged: the ref of the attempt keeps its own version of the list.
+    /// The attempt is judged: its ref keeps its own version of the list.
     Judged,
-    /// It has another round, which can change the list too: this version has a ref of its own.
+    /// The attempt has another round, which can change the list too: a separate ref keeps this version.
     Continues,
 }
 
-/// Puts back what an attempt may not change in the list of stories. Its own version is kept.
+/// Undoes changes to the list that an attempt may not make. Keeps the attempt's own version.
 pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun, then: Then) -> Result<Settled, Error> {
     let (attempt, story, facts) = (begun.number, &begun.story, &mut begun.facts);
     let additions = match begun.settings.list_edits {
@@ -64,7 +64,7 @@ pub(super) async fn settle(open: &mut Loop<'_>, begun: &mut Begun, then: Then) -
 }
 
 impl Settled {
-    /// Puts back what became of the list while other processes than the agent ran; `who` are they.
+    /// Undoes changes to the list while processes other than the agent ran; `who` names them.
     pub async fn again(&self, open: &Loop<'_>, begun: &mut Begun, who: &str) -> Result<(), Error> {
         let (Some(wanted), Some(before)) = (&self.0, &begun.facts.list) else {
             return Ok(());
@@ -86,7 +86,7 @@ impl Settled {
     }
 }
 
-/// Keeps the work tree with the list as it is, and writes the list.
+/// Keeps the work tree with the present list, and writes the settled list.
 async fn put_back(
     open: &Loop<'_>,
     before: &StoryList,
@@ -97,7 +97,7 @@ async fn put_back(
 ) -> Result<(), Error> {
     let tree = open.read_work_tree().await?.tree;
     let source = open.state.source().clone();
-    // What git does not track is in no tree.
+    // An untracked list is in no tree.
     let untracked = match now {
         Some(now) if open.git().file_of(&tree, &source.path).await?.is_none() => Some(now),
         _ => None,
@@ -153,7 +153,7 @@ pub(super) fn take_left(open: &Loop<'_>, begun: &mut Begun) -> (Vec<KeptRef>, Op
     (vec![kept], Some(Update::Delete { name, old: commit }))
 }
 
-/// Returns the tree of a refused attempt with the list as the attempt left it, and the deletion of the ref that kept that.
+/// Returns the tree of a refused attempt with its own list, and the deletion of the ref that kept the list.
 pub(crate) async fn with_left_list(
     open: &Loop<'_>,
     facts: &mut Facts,

@@ -7,11 +7,11 @@ use crate::error::Error;
 use crate::names::Oid;
 use crate::paths::first_few;
 
-/// Returns the reason why the tree `now` is no complete story: every tracked file with changes from before the attempt is
-/// again as in HEAD, or as staged, like after `git reset --hard` or `git checkout .`, or every file that was new is gone, as
-/// after `git clean`; they take the work of earlier stories along. What the loop alone has changed is judged alone, too: an
-/// edit or a file of the user's that stays says nothing of it. A single such file is only reported: the story may have been to
-/// undo its change.
+/// Returns the reason why the tree `now` is no complete story: every tracked file with changes from before the attempt
+/// is again as in HEAD, or as staged, as after `git reset --hard` or `git checkout .`, or every file that was new is
+/// gone, as after `git clean`; these commands discard the work of earlier stories. Files changed only by the loop are
+/// judged separately: an edit or a file of the user's that stays proves nothing. A single such file is only reported:
+/// the story may have been to undo its change.
 pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<String>, Error> {
     let state = &open.state;
     if state.has_branch() || *now == state.common.checkpoint_tree {
@@ -53,11 +53,11 @@ pub(super) async fn lost_work(open: &Loop<'_>, now: &Oid) -> Result<Option<Strin
     Ok(None)
 }
 
-/// Lists the tracked files in which the checkpoint differs from `base`, if `now` is like `base` in all of them; then the new
-/// ones, if `now` has none of them, under their own or another name.
+/// Lists the tracked files in which the checkpoint differs from `base`, if `now` matches `base` in all of them; then
+/// the new files, if `now` has none of them, under their own or another name.
 async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<[Vec<Vec<u8>>; 2], Error> {
     let (git, checkpoint) = (open.git(), open.state.checkpoint_tree());
-    // git-ralph itself has marked the story in its list.
+    // git-ralph itself marks the story in the list.
     let list = open.state.source().path.as_bytes();
     let mut changed = git.diff_trees(base, checkpoint).await?;
     changed.retain(|(_, path)| path != list);
@@ -72,7 +72,7 @@ async fn undone(open: &Loop<'_>, base: &Oid, now: &Oid) -> Result<[Vec<Vec<u8>>;
     }
     if !new.is_empty() {
         let deleted: HashSet<Vec<u8>> = git.deleted(checkpoint, now).await?.into_iter().collect();
-        // Where edits stay, the attempt has discarded nothing as a whole: the story may have been to replace these files.
+        // If edits stay, the attempt has not discarded all: the story may have been to replace these files.
         let edits_stay = has_edits && edited.is_empty();
         if edits_stay || !new.iter().all(|path| deleted.contains(path)) {
             new.clear();

@@ -1,15 +1,15 @@
 //! The steps `next` and `retry`: one attempt at a story, from the checks before it to its checkpoint, or back.
 //!
-//! - `agent` chooses the agent: the usual one, or the one that takes its place.
-//! - `begin` chooses the story, and records what the attempt can touch.
+//! - `agent` chooses the agent: the usual one, or the fallback.
+//! - `begin` chooses the story, and records everything that the attempt can change.
 //! - `run_rounds` runs its agent, in one round or more, with the same record.
-//! - `put_right` puts the repository right after it, as after a kill.
-//! - `accept` leads from a promise to a checkpoint, or back; `message` is about what the checkpoint rests on.
-//! - `neighbours` undoes what other loops did to the branch meanwhile, and `list` what was done to the story list.
-//! - `lost_work` finds out that the attempt discarded what was uncommitted.
-//! - `unreviewed` keeps work whose review had no end, and takes it up again.
-//! - `conclude` makes the checkpoint or goes back; `refused_complete` ends a `complete` that was refused.
-//! - `limits` decides whether there is another attempt; `stopped` notes why there is none, and `stop_request` who asked.
+//! - `put_right` repairs the repository after it, as after a kill.
+//! - `accept` leads from a promise to a checkpoint, or back; `message` describes the basis of the checkpoint.
+//! - `neighbours` undoes changes of other loops to the branch, and `list` changes to the story list.
+//! - `lost_work` detects that the attempt discarded uncommitted work.
+//! - `unreviewed` keeps work whose review did not end, and resumes it.
+//! - `conclude` makes the checkpoint or goes back; `refused_complete` ends a refused `complete`.
+//! - `limits` decides whether another attempt follows; `stopped` notes why none does, and `stop_request` who asked.
 
 mod accept;
 mod agent;
@@ -63,8 +63,8 @@ pub use stopped::{at_limit, by_signal};
 pub(crate) use unreviewed::refuse_other;
 pub use unreviewed::{judged_first, waits_for_review};
 
-/// Makes one attempt at the next story (`next`), or one more at the story that failed (`retry`). Attempts that the
-/// agent's service did not answer, or its crash ended, are repeated.
+/// Makes one attempt at the next story (`next`), or another one at the story that failed (`retry`). Repeats attempts
+/// that the agent's service did not answer, or that a crash of the agent ended.
 ///
 /// # Errors
 /// If the loop's state does not allow it (exit 3, 4 or 5), the user is needed (exit 7), the agent cannot work at all,
@@ -76,8 +76,8 @@ pub async fn attempt(open: &mut Loop<'_>, step: Step, options: &AttemptOptions) 
     end
 }
 
-/// Has the work that waits for its reviewer judged as the next step would, but starts no agent. Returns `None` if none waits,
-/// or the user has taken it out of the work tree.
+/// Has unreviewed work judged as the next step would, but starts no agent. Returns `None` if none is waiting, or the
+/// user has removed it from the work tree.
 ///
 /// # Errors
 /// As for [`attempt`].
@@ -96,7 +96,7 @@ pub async fn judge_waiting(open: &mut Loop<'_>, options: &AttemptOptions) -> Res
     end.map(Some)
 }
 
-/// Refuses a step that may not begin, and makes the loop ready for it.
+/// Refuses a step that may not begin, and prepares the loop for it.
 async fn be_ready(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
     refuse_inside_attempt()?;
     refuse_beside_session(open, options)?;
@@ -110,7 +110,7 @@ async fn be_ready(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(), E
     Ok(())
 }
 
-/// Sets the number of retries; a story without any left gets one more for changes of tests that are allowed now.
+/// Sets the number of retries; a story without any left gets one more if it may now change tests.
 pub(crate) fn limit(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
     open.advance(|progress| progress.limit(options.settings.max_retries))?;
     let may_change_tests = options.leave.is_some() || options.settings.tests.release_scripts;
@@ -138,7 +138,7 @@ pub(crate) async fn prepare(open: &mut Loop<'_>, options: &AttemptOptions) -> Re
             open.tell(message);
         }
     }
-    // What was typed holds for the hooks of this step as well, and for the commands of a tracker.
+    // Typed options also apply to the hooks of this step, and to the commands of a tracker.
     open.context.configuration.settings.boxing.mode = options.settings.boxing.mode;
     if let Some(commands) = &mut open.state.common.source.commands {
         commands.boxing = boxing(&options.settings);
@@ -149,7 +149,7 @@ pub(crate) async fn prepare(open: &mut Loop<'_>, options: &AttemptOptions) -> Re
     Ok(())
 }
 
-/// Names the files of the work tree that git-ralph's own output goes to. One that is tracked is work all the same.
+/// Names the files of the work tree that receive git-ralph's own output. A tracked file still counts as work.
 fn tell_own_output(open: &Loop<'_>) -> Result<(), Error> {
     let repo = open.repo();
     let index = repo.read_index_or_none(&open.checkpoint().index())?;
@@ -215,7 +215,7 @@ async fn attempt_until_answered(
             }
             Err(error) => return Err(error),
         };
-        // The next one may be the usual agent's again.
+        // The next attempt may use the usual agent again.
         which = Which::Usual;
         match backoff::wait_for_service(open, &mut backoff, &unavailable, &options.settings).await {
             Ok(()) => {}
@@ -228,7 +228,7 @@ async fn attempt_until_answered(
     }
 }
 
-/// Refuses an attempt while an agent's own session works on the loop: two writers in one work tree spoil each other's
+/// Refuses an attempt while an agent's own session works on the loop: two writers in one work tree destroy each other's
 /// work.
 fn refuse_beside_session(open: &Loop<'_>, options: &AttemptOptions) -> Result<(), Error> {
     let session = open.state.here.session.as_ref();
@@ -253,9 +253,9 @@ async fn attempt_once(
     which: Which,
 ) -> Result<Concluded, Error> {
     let settings = &options.settings;
-    // A user who has just typed the command stands for what the work tree holds.
+    // A user who has just typed the command approves the content of the work tree.
     let (is_typed, before) = (open.open_stories.is_none(), open.state.checkpoint().clone());
-    // No command of the list has run yet that could write for the user.
+    // No command of the list that could write in the user's name has run yet.
     messages::take(open, None)?;
     take_skips(open, &[]).await?;
     if let Some((outcome, begun)) = Box::pin(unreviewed::take_up(open, settings)).await? {
@@ -280,7 +280,7 @@ async fn attempt_once(
         open.stand_for(before);
     }
     if lifecycle_hooks::tell_hooks(open, None).await? {
-        // Changes by such a hook are not the attempt's work either; no hook runs for that checkpoint.
+        // Changes by such a hook are not the attempt's work either; no hook runs for this checkpoint.
         commit_manual_edits(open, &story.id).await?;
         open.due.borrow_mut().clear();
     }
@@ -289,7 +289,7 @@ async fn attempt_once(
         settings.tests.allow();
     }
     let settings = &settings;
-    // All that can fail comes before the attempt is recorded as running.
+    // Every operation that can fail comes before the attempt is recorded as running.
     let confined = boxed::of_loop(open, settings, Inside::Agent(&agent)).await?;
     messages::take(open, None)?;
     let text = prompt_text(open, &listing, &story, settings)?;

@@ -1,5 +1,5 @@
-//! Other loops of the repository that run beside an attempt: what they do to the loop's branch is undone, and is no verdict
-//! about the attempt.
+//! Other loops of the repository that run beside an attempt: their changes to the loop's branch are undone, and do not
+//! affect the verdict.
 
 use crate::engine::Loop;
 use crate::error::Error;
@@ -7,8 +7,8 @@ use crate::fs::read_if_there;
 use crate::names::{Oid, short_branch};
 use crate::refs::{KeptRef, Update};
 
-/// Puts the loop's branch back to where this work tree had it last, if another process moved it away from the last
-/// checkpoint while another loop ran. The reflog of HEAD in the loop's own work tree has what the attempt itself did.
+/// Restores the loop's branch to its last value in this work tree, if another process moved it away from the last
+/// checkpoint while another loop ran. The reflog of HEAD in the loop's own work tree records the attempt's own moves.
 pub(super) async fn put_branch_back(open: &Loop<'_>) -> Result<(), Error> {
     if !open.store.may_another_have_run(open.state.work_began().into()) {
         return Ok(());
@@ -16,7 +16,7 @@ pub(super) async fn put_branch_back(open: &Loop<'_>) -> Result<(), Error> {
     put_back(open).await
 }
 
-/// Does the same where another loop has just run.
+/// Does the same if another loop has just run.
 pub(crate) async fn put_back(open: &Loop<'_>) -> Result<(), Error> {
     let tip = open.position().await?.tip;
     if contains_checkpoint(open, tip.as_ref()).await? {

@@ -1,5 +1,5 @@
-//! Puts the repository right after an attempt, before anything judges or keeps what it left. Its verdict and the death of
-//! git-ralph both come here.
+//! Repairs the repository after an attempt, before its work is judged or kept: both after the agent ends and after
+//! git-ralph was killed.
 
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::{ATTEMPT, Facts};
@@ -10,18 +10,18 @@ use crate::error::Error;
 use crate::names::ref_component;
 use crate::protect::{Held, UserRefs};
 
-/// Repairs what would stop git, and puts the repository right, after the agent of an attempt has ended: its own, or that of
-/// a session, or the user's work.
+/// Repairs faults that would stop git, and restores the repository, after the agent of an attempt has ended: its own
+/// agent, an agent's session, or the user.
 pub(crate) async fn after_agent(open: &Loop<'_>, begun: &mut Begun, is_of_agent: bool) -> Result<(), Error> {
     let (story, facts) = (&begun.story.id, &mut begun.facts);
     repair(open, facts.held.as_ref()).await?;
     put_right(open, story, begun.number, is_of_agent, facts).await
 }
 
-/// Repairs anything that would stop git from running. No process of the attempt is alive.
+/// Repairs faults that would stop git from running. No process of the attempt is alive.
 async fn repair(open: &Loop<'_>, held: Option<&Held>) -> Result<(), Error> {
     if open.attempt_record().after_attempt(held).await? {
-        // If they were read before, they may have been the agent's.
+        // A configuration read before this point may be the agent's.
         open.context.configuration.hooks.replace(None);
     }
     ended_loops::tell_lost_work_trees(open, open.attempt_record().gone_work_trees()?);
@@ -29,8 +29,8 @@ async fn repair(open: &Loop<'_>, held: Option<&Held>) -> Result<(), Error> {
     refuse_branch_in_the_way(open.repo(), &open.state)
 }
 
-/// Takes the guard away, takes out what subagents left, and undoes the attempt's changes to the refs that keep the loop's
-/// work. No process of the attempt is alive, and git's own files are repaired. The user keeps their linked work trees.
+/// Removes the guard and the work trees of subagents, and undoes the attempt's changes to the refs that keep the loop's
+/// work. No process of the attempt is alive, and git's own files are repaired. The user's linked work trees stay.
 pub(crate) async fn put_right(
     open: &Loop<'_>,
     story: &str,
@@ -48,7 +48,7 @@ pub(crate) async fn put_right(
     revert_own_refs(open, facts).await
 }
 
-/// Takes out the linked work trees that the attempt left inside the work tree, before anything judges what is there.
+/// Removes the linked work trees that the attempt left inside the work tree, before the work is judged.
 async fn take_out_work_trees(open: &Loop<'_>, story: &str, attempt: u32, facts: &Facts) -> Result<(), Error> {
     let refs = match facts.refs.clone() {
         Some(known) => Some(known),

@@ -1,4 +1,4 @@
-//! Ends a `git ralph complete` that was refused, by a gate for instance: the work tree is the user's, so it stays, and
+//! Ends a `git ralph complete` that was refused, by a gate for instance: the work tree is the user's and stays, and
 //! nothing is counted.
 
 use crate::engine::attempt::begun::Begun;
@@ -9,7 +9,7 @@ use crate::error::{Error, refuse};
 use crate::events::What;
 use crate::state::Verdict;
 
-/// Records the refusal, takes back the marks that were made since the user typed it, and ends the attempt. Returns the
+/// Records the refusal, removes the marks made since the user typed the command, and ends the attempt. Returns the
 /// signal that ended the gates.
 pub(super) async fn end(open: &mut Loop<'_>, begun: &Begun, outcome: Outcome) -> Result<i32, Error> {
     open.emit(What::AttemptEnded(Box::new(begun.ended(&outcome))));

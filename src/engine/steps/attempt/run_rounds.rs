@@ -1,5 +1,5 @@
-//! Runs the agent of an attempt: in one round, or in more if it asks for another process, or has to be asked. The repository is
-//! put right after each.
+//! Runs the agent of an attempt in one round, or in more if it asks for another process or must be asked. The
+//! repository is repaired after each.
 
 use std::io::Write;
 
@@ -32,7 +32,7 @@ use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Story;
 
-/// The most commits that are looked for in an agent's message.
+/// Maximum number of commit ids that are checked in an agent's message.
 const MOST_IDS: usize = 20;
 
 /// The agent of a round, its box and its prompt.
@@ -40,11 +40,11 @@ pub(super) struct Round {
     pub agent: Agent,
     pub confined: Confinement,
     pub text: String,
-    /// The agent of the settings, or that which takes its place.
+    /// The usual agent, or the fallback.
     pub which: Which,
 }
 
-/// Runs the rounds of an attempt; returns the outcome of the last one, with what all of them have used.
+/// Runs the rounds of an attempt; returns the outcome of the last one, with the total use of all.
 pub(super) async fn run(
     open: &mut Loop<'_>,
     begun: &mut Begun,
@@ -110,7 +110,7 @@ pub(super) async fn run(
                 duration: seconds_between(since, outcome.ended),
                 cost_usd: used.cost_usd,
             });
-            // What a round said is not taken back by the silence of the next one.
+            // Silence in the next round does not revoke the message of an earlier one.
             is_closed |= !outcome.is_left_open();
             number += 1;
             all_left.extend(outcome.judgement.left.clone());
@@ -139,8 +139,8 @@ pub(super) async fn run(
     }
 }
 
-/// Decides what follows the promise of an agent's own session: it is judged, or the session is asked about it, as another process
-/// would be. `asked` is the reason for which it was asked in this attempt.
+/// Decides how the promise of an agent's own session continues: it is judged, or the session is asked about it, as a
+/// new process would be. `asked` is the reason for which the session was asked in this attempt.
 pub(crate) async fn after_turn(
     open: &Loop<'_>,
     settings: &Settings,
@@ -172,13 +172,13 @@ pub(crate) async fn after_turn(
 /// The work tree between two rounds.
 struct Work {
     tree: Oid,
-    /// The files that differ from the checkpoint, without the story list.
+    /// The files that differ from the checkpoint, except the story list.
     files: Vec<FileStat>,
 }
 
-/// Decides what follows a round, by what it left in the work tree if that matters. `work` is the work tree before the round, and
-/// becomes that after it. The story list does not count: what a round may not change in it is put back. `asked` is the prompt of the
-/// round, and what makes its promise doubtful.
+/// Decides what follows a round, by its changes to the work tree if these matter. `work` is the work tree before the
+/// round, and is updated to the one after it. The story list does not count: forbidden changes to it are undone.
+/// `asked` is the prompt of the round, and the reason why its promise is doubtful.
 async fn what_follows(
     open: &Loop<'_>,
     rounds: &mut Rounds,
@@ -189,7 +189,7 @@ async fn what_follows(
     let is_doubtful = doubt.is_some();
     match decide(open, rounds, outcome, (prompt, doubt), work).await {
         Next::Judge(mut judgement) => {
-            // It is not asked, or was: what the verdict rests on says so.
+            // The promise stays doubtful, which the basis of the verdict records.
             if is_doubtful && judgement.verdict == Verdict::Complete {
                 judgement.also.get_or_insert(Basis::Doubtful);
             }
@@ -223,7 +223,7 @@ async fn decide(
     }
     let list = open.state.source().path.as_bytes();
     let checkpoint = open.checkpoint();
-    // What was done in a submodule alone is no empty work: it is judged.
+    // Changes only inside a submodule are work, and are judged.
     if judgement.verdict == Verdict::Complete
         && !rounds.doubts(said)
         && (checkpoint.certainly_differs(list).await
@@ -231,7 +231,7 @@ async fn decide(
     {
         return Next::Judge(judgement);
     }
-    // A work tree that cannot be read is an error of the attempt's conclusion.
+    // An unreadable work tree is an error of the attempt's conclusion.
     let Ok(reading) = open.read_work_tree().await else {
         return Next::Judge(judgement);
     };
@@ -294,8 +294,8 @@ async fn shows_evidence(open: &Loop<'_>, outcome: &Outcome, prompt: &str) -> boo
     false
 }
 
-/// Returns what makes a promise doubtful, in a line each: a line of the message, and that the agent ticked some boxes of its story
-/// only.
+/// Returns the reasons why a promise is doubtful, one per line: a line of the message, or boxes of its story that the
+/// agent left open beside ticked ones.
 fn doubt(open: &Loop<'_>, story: &Story, outcome: &Outcome) -> Option<String> {
     let is_denied = || outcome.uncounted() == Some(Uncounted::Denied);
     let denied = || is_denied().then(|| "words around the promise can be read as its opposite".to_owned());
@@ -304,7 +304,7 @@ fn doubt(open: &Loop<'_>, story: &Story, outcome: &Outcome) -> Option<String> {
     (!doubts.is_empty()).then(|| doubts.join("\n"))
 }
 
-/// Returns that the agent ticked some of the boxes of its story, and left others.
+/// Returns a text if the agent ticked some boxes of its story, and left others.
 fn ticks(open: &Loop<'_>, begun: &Story) -> Option<String> {
     let listing = open.state.source().list_in_file(&open.repo().top).ok()?;
     let story = listing.find(&begun.id)?;
@@ -323,7 +323,7 @@ fn ticks(open: &Loop<'_>, begun: &Story) -> Option<String> {
         .then(|| format!("it ticked {ticked} of the boxes of the story, and left {open} open"))
 }
 
-/// Returns the judgement that ends an attempt although another round would follow.
+/// Returns the judgement that ends an attempt instead of another round.
 fn why_not(open: &Loop<'_>, settings: &Settings, used: &Report) -> Result<Option<Judgement>, Error> {
     if let Some(signal) = open.context.stop.signal() {
         return Ok(Some(Judgement::interrupted(signal)));
@@ -338,8 +338,8 @@ fn why_not(open: &Loop<'_>, settings: &Settings, used: &Report) -> Result<Option
     }))
 }
 
-/// Waits until a round can be repeated in the work tree that it began with, or gives it to the other agent; returns the
-/// judgement that ends the attempt if it cannot.
+/// Waits until a round can be repeated in its work tree, or switches to the fallback agent; returns the judgement that
+/// ends the attempt if neither is possible.
 async fn wait(
     open: &Loop<'_>,
     begun: &Begun,
@@ -372,7 +372,7 @@ async fn wait(
     }))
 }
 
-/// Returns the prompt of another round, which begins with these files changed.
+/// Returns the prompt of another round, which begins with these changed files.
 fn next_prompt(
     open: &Loop<'_>,
     prompt: &str,
@@ -396,13 +396,13 @@ fn next_prompt(
     further(prompt, why, begins)
 }
 
-/// Prepares another round: the story list is what the attempt may leave, and git's own files are recorded again.
+/// Prepares another round: settles the story list, and records git's own files again.
 async fn prepare(open: &mut Loop<'_>, begun: &mut Begun) -> Result<(), Error> {
     list::settle(open, begun, list::Then::Continues).await?;
     if let Some(held) = &mut begun.facts.held {
         open.attempt_record().before_round(held)?;
     }
-    // What one process prints does not run into what the next one does.
+    // The outputs of two processes must not share a line.
     if let Err(error) = begun.log.write_all(b"\n") {
         open.tell(format!("cannot write the log of the attempt: {error}"));
     }

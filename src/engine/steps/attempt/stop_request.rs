@@ -4,10 +4,10 @@ use nix::sys::signal::Signal;
 
 use crate::engine::Loop;
 
-/// The words about a run that `git ralph stop` ended.
+/// The description of a run that `git ralph stop` ended.
 pub const BY_REQUEST: &str = "stopped by git ralph stop";
 
-/// The words about an attempt that `git ralph stop --now` ended.
+/// The description of an attempt that `git ralph stop --now` ended.
 pub(super) const BY_REQUEST_NOW: &str = "stopped by git ralph stop --now";
 
 /// Returns whether this signal came from `git ralph stop --now`.

@@ -1,4 +1,4 @@
-//! Notes why a step or a run ended before its time.
+//! Notes why a step or a run ended early.
 
 use nix::sys::signal::Signal;
 
@@ -10,7 +10,7 @@ use crate::engine::attempt::verdict::Unjudged;
 use crate::error::Error;
 use crate::signal;
 
-/// Returns the reason why a step ended before its time, in words; `None` if its story is the reason.
+/// Returns the reason why a step ended early, in words; `None` if its story is the reason.
 pub(super) fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
     match end {
         Ok(StepEnd::Limited(limit)) => Some(at_limit(limit)),
@@ -31,15 +31,15 @@ pub(super) fn stopped_by(end: &Result<StepEnd, Error>) -> Option<String> {
     }
 }
 
-/// The beginning of the words about a step that a limit ended.
+/// The beginning of the description of a step that a limit ended.
 const AT_LIMIT: &str = "stopped at a limit: ";
 
-/// Returns the words about a step that a limit ended.
+/// Returns the description of a step that a limit ended.
 pub fn at_limit(limit: &str) -> String {
     format!("{AT_LIMIT}{limit}")
 }
 
-/// Returns why an attempt was not judged whose step was noted to have ended for this reason.
+/// Returns why an attempt was not judged, from the noted reason for which its step ended.
 pub(crate) fn unjudged(noted: &str) -> Option<Unjudged> {
     if noted == BY_REQUEST {
         return Some(Unjudged::Asked);
@@ -48,12 +48,12 @@ pub(crate) fn unjudged(noted: &str) -> Option<Unjudged> {
     Some(Unjudged::Limited(limit.to_owned()))
 }
 
-/// Returns the words about a step that a signal ended.
+/// Returns the description of a step that a signal ended.
 pub fn by_signal(signal: i32) -> String {
     format!("stopped by {}", signal::name(signal))
 }
 
-/// Notes the reason why a step or a run ended before its time, for `git ralph status`.
+/// Notes the reason why a step or a run ended early, for `git ralph status`.
 pub(crate) fn note_stopped(open: &mut Loop<'_>, why: Option<String>) {
     let Some(mut why) = why else {
         return;

@@ -1,5 +1,5 @@
-//! Work that its agent calls complete, whose gates passed, and whose review had no end: it stays in the work tree, and the
-//! next step judges it again without another process of an agent.
+//! Work that its agent calls complete, whose gates passed, and whose review did not end: it stays in the work tree, and
+//! the next step judges it without starting an agent again.
 
 use super::{after_agent, begin, choose_story};
 use crate::agent::decode::Report;
@@ -17,9 +17,9 @@ use crate::error::Error;
 use crate::settings::{Mark, Settings};
 use crate::state::{Phase, State};
 
-/// Puts the work of an attempt that was undone back into the work tree. Where that cannot be done, it stays in its ref.
+/// Restores the work of an undone attempt in the work tree. If that fails, the work stays in its ref.
 pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
-    // The session works on in this tree, and the marks of an agent are not restored.
+    // A session continues to work in this tree, and the marks of an agent are not restored.
     if open.state.session_at_work().is_some() || begun.settings.mark == Mark::Agent {
         return;
     }
@@ -31,9 +31,9 @@ pub(super) async fn keep(open: &mut Loop<'_>, begun: &Begun) {
     });
 }
 
-/// Returns the work in the work tree as an attempt that its agent has just ended, if it is of the next story: gates, held
-/// tests and the reviewer judge it as then. The user's edits since are a part of it. Whichever step is made, it is the one that
-/// the loop is at.
+/// Returns the work in the work tree as an attempt that has just ended, if it belongs to the next story: gates,
+/// original tests and the reviewer judge it as they would have then. The user's edits since belong to it. The step is
+/// the one that is due, whichever command was typed.
 pub(super) async fn take_up(
     open: &mut Loop<'_>,
     settings: &Settings,
@@ -53,7 +53,7 @@ pub(super) async fn take_up(
     };
     refuse_other(&open.state, &chosen.1.id)?;
     if changes_only_the_list(open, &open.read_work_tree().await?) {
-        // The user has taken it out.
+        // The user has removed the work.
         (open.state.here.restored, open.state.here.is_unreviewed) = (None, false);
         return Ok(None);
     }
@@ -62,7 +62,7 @@ pub(super) async fn take_up(
     let list = open.site().read_story_list(open.state.source())?;
     let by_command = open.state.source().is_by_command();
     let mut begun = begin(open, Step::Manual, chosen, None, settings)?;
-    // What the user has made of it since stays.
+    // The user's changes to the list since stay.
     begun.facts.list = list.filter(|_| !by_command);
     open.tell(format!(
         "no reviewer has judged {attempt}: its work is judged again"
@@ -72,13 +72,13 @@ pub(super) async fn take_up(
         ..Report::default()
     };
     let outcome = Outcome::said(Judgement::complete(), report, String::new(), &begun.log);
-    // Linked work trees that came since are the user's.
+    // New linked work trees are the user's.
     after_agent(open, &mut begun, false).await?;
     Ok(Some((outcome, begun)))
 }
 
-/// Returns whether a review of this story, of the last one if none is named, is about work that waits for it. An attempt that is
-/// named by its number can be looked at.
+/// Returns whether a review of this story (of the last one without a name) is about work that waits for a review. A
+/// review that names the number of an attempt is not.
 pub fn waits_for_review(state: &State, story: Option<&str>, attempt: Option<u32>) -> bool {
     let waiting = state
         .unreviewed()
@@ -87,7 +87,7 @@ pub fn waits_for_review(state: &State, story: Option<&str>, attempt: Option<u32>
     of.is_some() && (story.is_none() || story == of)
 }
 
-/// Refuses to have work judged that no reviewer has judged, where no setting names one.
+/// Refuses to judge unreviewed work if no reviewer is configured.
 fn require_reviewer(state: &State, settings: &Settings) -> Result<(), Error> {
     match state.unreviewed() {
         Some(attempt) if settings.review.is_empty() => Err(StepRefusal::NoReviewerNow {
@@ -99,10 +99,10 @@ fn require_reviewer(state: &State, settings: &Settings) -> Result<(), Error> {
     }
 }
 
-/// Returns the attempt whose work a step at this story would have judged, instead of starting an agent.
+/// Returns the attempt whose work a step at this story would judge instead of starting an agent.
 ///
 /// # Errors
-/// If that work is of another story, or no reviewer is configured.
+/// If that work belongs to another story, or no reviewer is configured.
 pub fn judged_first<'s>(
     state: &'s State,
     story: &str,
@@ -113,7 +113,7 @@ pub fn judged_first<'s>(
     Ok(state.unreviewed())
 }
 
-/// Refuses a step at another story while the work tree has work that no reviewer has judged: it would become the user's.
+/// Refuses a step at another story while the work tree has unreviewed work: it would be taken for the user's.
 pub(crate) fn refuse_other(state: &State, story: &str) -> Result<(), Error> {
     match state.unreviewed() {
         Some(attempt) if attempt.rsplit_once('@').map(|(of, _)| of) != Some(story) => {

@@ -7,10 +7,10 @@ use crate::error::Error;
 use crate::git::Head;
 use crate::state::{Phase, Progress, State, Store};
 
-/// Starts the side in this place for a story of a loop, with this state of it. `context` is anywhere in the repository.
+/// Starts the side in this place for a story of a loop with this state. `context` is any work tree of the repository.
 ///
 /// # Errors
-/// Everything that `start` refuses; nothing is changed then.
+/// All refusals of `start`; nothing is changed then.
 pub async fn begin_side<'o>(
     context: Context<'o>,
     of: &State,

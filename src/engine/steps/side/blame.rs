@@ -1,4 +1,4 @@
-//! Decides why gates fail on work that was merged with that of other stories.
+//! Decides why gates fail on work that was merged with the work of other stories.
 
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::outcome::Beside;
@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::names::Oid;
 use crate::state::Verdict;
 
-/// Runs gates that have failed on the merged tree once more on it, and, if they fail again, on the attempt's own tree. Returns
-/// what they say of the merged tree in the end; where the attempt alone passes, it is not its fault.
+/// Runs failed gates once more on the merged tree, and, if they fail again, on the attempt's own tree. Returns their
+/// final result on the merged tree; if the attempt passes alone, it is not blamed.
 pub(crate) async fn blame(
     open: &Loop<'_>,
     begun: &Begun,
@@ -35,7 +35,7 @@ pub(crate) async fn blame(
         "the gates run on this work alone, as it was made on {base}"
     ));
     if place(open, own).await?.is_some() {
-        // Nothing is known of the work alone.
+        // The result of the work alone is unknown.
         return Ok(Err(failed));
     }
     let alone = proof::run(open, begun, false).await?;
@@ -46,7 +46,7 @@ pub(crate) async fn blame(
     Ok(Err(match alone {
         Err(alone) if alone.signal.is_some() => alone,
         Err(_) => failed,
-        // Nothing is known of the work alone.
+        // The result of the work alone is unknown.
         Ok(gates) if gates.are_on_others() => failed,
         Ok(_) => {
             let why = failed.reason.unwrap_or_default();
@@ -60,7 +60,7 @@ pub(crate) async fn blame(
     }))
 }
 
-/// Returns whether a gate failed on the work as it is: what the attempt did to tests is its own doing.
+/// Returns whether a gate may have failed because of other stories: changes to tests are the attempt's own.
 fn may_be_of_others(failed: &Judgement) -> bool {
     failed.verdict == Verdict::GateFailed && failed.signal.is_none() && !failed.with_held_tests
 }

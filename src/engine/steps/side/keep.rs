@@ -1,4 +1,4 @@
-//! Keeps what a side has made that is not judged any more.
+//! Keeps work of a side that is no longer judged.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +11,11 @@ use crate::fs::{Links, open_regular};
 use crate::refs::KeptRef;
 use crate::state::Verdict;
 
-/// Keeps the work of an attempt that is not judged any more, and says why. The log has the attempt; promised work does not count.
+/// Keeps work that is no longer judged, and reports why. The log records the attempt; its promise does not count.
 pub(super) async fn keep(open: &Loop<'_>, made: &Made, why: &str) -> Result<(), Error> {
     let story = &made.attempt.story;
     let number = numbers::next_number(open, story)?;
-    // The log reserves the number, and stops no end of a loop.
+    // The log reserves the number; a failure must not prevent the loop's end.
     let log = match numbers::make_log(open, story, number) {
         Ok((mut log, name)) => {
             copy_log(open, made, &mut log);
@@ -67,7 +67,7 @@ pub(super) async fn keep(open: &Loop<'_>, made: &Made, why: &str) -> Result<(), 
     Ok(())
 }
 
-/// Copies what an attempt has printed to its log here.
+/// Copies the output of an attempt to its log in the loop.
 pub(super) fn copy_log(open: &Loop<'_>, made: &Made, log: &mut File) {
     let copied = open_regular(&made.log, Links::Refused);
     if let Err(error) = copied.and_then(|mut made| io::copy(&mut made, log)) {

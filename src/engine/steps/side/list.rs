@@ -9,7 +9,7 @@ use crate::refs::KeptRef;
 use crate::settings::{ListEdits, Mark};
 use crate::stories::Additions;
 
-/// Holds the list in the loop's own work tree from now on: an attempt may write to it, and only what was judged is done.
+/// Holds the list in the loop's own work tree from now on: attempts may write to it, but only judged stories are done.
 pub fn hold_list(open: &mut Loop<'_>) -> Result<(), Error> {
     if open.held_list.is_some() {
         return Ok(());
@@ -19,7 +19,7 @@ pub fn hold_list(open: &mut Loop<'_>) -> Result<(), Error> {
     open.save()
 }
 
-/// Puts the list back for the last time: no side runs any more. Where the user's own work is in its place, a later command does.
+/// Restores the list a last time, after all sides. If the user's own work is in its place, a later command restores it.
 pub async fn release_list(open: &mut Loop<'_>) -> Result<(), Error> {
     if !put_list_back(open).await? {
         return Ok(());
@@ -29,7 +29,7 @@ pub async fn release_list(open: &mut Loop<'_>) -> Result<(), Error> {
     open.save()
 }
 
-/// Returns the list that a run held when it was killed, as far as the checkpoint has it.
+/// Returns the list that a killed run held, if the checkpoint has it.
 pub(crate) async fn left_list(open: &Loop<'_>) -> Result<Option<StoryList>, Error> {
     if !(open.state.here.holds_list && open.state.is_live()) {
         return Ok(None);
@@ -37,14 +37,14 @@ pub(crate) async fn left_list(open: &Loop<'_>) -> Result<Option<StoryList>, Erro
     let (site, source) = (open.site(), open.state.source());
     Ok(match list_entry(open).await? {
         Some(entry) if entry.mode == "120000" => site.read_story_list(source)?,
-        // What is there may be gone, or something else. Its content is read from the checkpoint.
+        // The file may be gone or replaced. Its content is read from the checkpoint.
         Some(_) => Some(StoryList::with(Vec::new(), source)),
         None => None,
     })
 }
 
-/// Puts back what changed in the list since the last checkpoint, but additions. The list as it was is kept. Returns `false` if
-/// another branch is checked out, or an operation of git's is in progress: what is there then is the user's.
+/// Undoes changes to the list since the last checkpoint, except additions; keeps the changed list. Returns `false` if
+/// another branch is checked out, or a git operation is in progress: the present list is then the user's.
 pub(super) async fn put_list_back(open: &Loop<'_>) -> Result<bool, Error> {
     if !open.state.is_branch_of(&open.position().await?.head)
         || !operations_in_progress(open.repo()).await?.is_empty()
@@ -82,8 +82,8 @@ pub(super) async fn put_list_back(open: &Loop<'_>) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Returns what the list has to be in place of what was `seen`, and what that puts back, in words; `None` if it may be that. `story` may
-/// have changed as an attempt at it may change it.
+/// Returns the list that must replace the one `seen`, and a description of the undone changes; `None` if the list is
+/// allowed. `story` may have changed as an attempt at it may change it.
 fn settled(
     open: &Loop<'_>,
     before: &[u8],
@@ -99,8 +99,8 @@ fn settled(
     kept.put_back.map(|what| (kept.bytes, what))
 }
 
-/// Returns the tree of a checkpoint with its list as an attempt at `story` may leave it, if the list is held: another attempt may have
-/// changed it since it was put back. The index gets it, too.
+/// Returns the tree of a checkpoint with its list as an attempt at `story` may leave it, if the list is held: another
+/// attempt may have changed it since it was restored. The index gets the list, too.
 pub(crate) async fn with_held_list(open: &Loop<'_>, tree: Oid, story: Option<&str>) -> Result<Oid, Error> {
     let (source, git) = (open.state.source(), open.git());
     if open.held_list.is_none() {
@@ -125,7 +125,7 @@ pub(crate) async fn with_held_list(open: &Loop<'_>, tree: Oid, story: Option<&st
     {
         bytes = marked;
     }
-    // The file may have become a link, or be gone.
+    // The file may be missing, or replaced by a symlink.
     let Some(entry) = list_entry(open).await? else {
         return Ok(tree);
     };

@@ -1,4 +1,4 @@
-//! Reads what a side has made of its story.
+//! Reads the results of a side.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ use crate::names::{Change, Oid};
 use crate::refs::KeptRef;
 use crate::state::{Completed, Store, Verdict};
 
-/// An attempt that has ended in a side, and what it left.
+/// An attempt that has ended in a side, and its results.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// The attempt, as the side counts it.
+    /// The attempt, as recorded by the side.
     pub attempt: Attempt,
     /// The path of its story list, which it may have moved.
     pub list: String,
@@ -27,32 +27,32 @@ pub struct Made {
     pub top: PathBuf,
     /// The checkpoint at which it began.
     pub base: Oid,
-    /// The stories that were complete then.
+    /// The stories that were complete at that time.
     pub completed: Vec<Completed>,
-    /// The commit with its work; `None` if it left none.
+    /// The commit with its work; `None` without work.
     pub commit: Option<Oid>,
-    /// The last commit that its agent made, below a promised one.
+    /// The last commit by its agent, an ancestor of a promised commit.
     pub commits: Option<Oid>,
-    /// The ref of the side that keeps its work, and those beside it.
+    /// The ref of the side that keeps its work; then its other refs.
     pub kept_as: String,
     pub beside: Vec<KeptRef>,
-    /// Its notices, and the parts of its list that were put back, each with the commit that keeps the list as it was.
+    /// Its notices, and the undone changes to its list, each with the commit that keeps the changed list.
     pub notices: Vec<(What, Option<Oid>)>,
-    /// The reason of its failure for the next prompt, and for people.
+    /// The reason of its failure for the next prompt, and for the user.
     pub reason: (Option<String>, Option<String>),
-    /// The reason why its step ended before its time, as that is noted.
+    /// The noted reason why its step ended early.
     pub stopped: Option<String>,
-    /// The beginning of the attempt, as the side has noted it.
+    /// The beginning of the attempt, as recorded by the side.
     pub begun: Option<AttemptStarted>,
     /// The log with its output.
     pub log: PathBuf,
-    /// The notes for later stories, with those that were there when it began.
+    /// The notes for later stories, including those from before the attempt.
     pub learned: Vec<String>,
-    /// The files of the messages that its prompt had.
+    /// The files of the messages in its prompt.
     pub shown: Vec<String>,
 }
 
-/// Opens a side of a loop, and completes what was cut off in it; returns `None` if it has no state.
+/// Opens a side of a loop, and completes its interrupted steps; returns `None` if it has no state.
 pub async fn open_side<'o>(
     of: &Loop<'_>,
     side: &Change,
@@ -65,8 +65,8 @@ pub async fn open_side<'o>(
     Ok(Some(open(context, side).await?))
 }
 
-/// Reads the attempts of a side that have ended, also of one that was closed: the last one is for the run to judge; those before it
-/// were repeated there, because a service did not answer or another agent could take their place.
+/// Reads the attempts of a side that have ended, also of a closed one: the run judges the last one; the earlier ones
+/// were repeated there, because a service did not answer or the fallback agent took over.
 pub async fn made_by(side: &Loop<'_>) -> Result<Vec<Made>, Error> {
     let Some(base) = side.state.common.original_head.clone() else {
         return Ok(Vec::new());
@@ -99,7 +99,7 @@ pub async fn made_by(side: &Loop<'_>) -> Result<Vec<Made>, Error> {
     Ok(made)
 }
 
-/// Reads an attempt of a side, after which the `next` one began then.
+/// Reads an attempt of a side; `next` is the start of the following one.
 async fn of_attempt(
     side: &Loop<'_>,
     base: &Oid,
@@ -161,7 +161,7 @@ async fn of_attempt(
     })
 }
 
-/// Reads the notices of a side since its attempt began, and until the next one did.
+/// Reads the notices of a side from the start of its attempt until the start of the next one.
 async fn notices_of(
     side: &Loop<'_>,
     since: Timestamp,

@@ -1,4 +1,4 @@
-//! Merges what a side has made with the last checkpoint.
+//! Merges the work of a side with the last checkpoint.
 
 use super::Made;
 use crate::engine::Loop;
@@ -8,8 +8,8 @@ use crate::names::Oid;
 use crate::settings::ListEdits;
 use crate::stories::{Additions, Story};
 
-/// Returns the tree of the last checkpoint with what the attempt has changed; the inner error has the paths that both have
-/// changed. Of the story list, the marks of the checkpoint stay, and what the attempt may add to it is added.
+/// Returns the last checkpoint's tree with the attempt's changes; the inner error has the paths that both have changed.
+/// The story list keeps the marks of the checkpoint, and gets the attempt's allowed additions.
 pub(super) async fn merged(
     open: &Loop<'_>,
     (made, story): (&Made, &Story),
@@ -55,8 +55,8 @@ pub(super) async fn merged(
     }
 }
 
-/// Returns the list of the checkpoint with what the attempt at this story has added to the list with which it began; `None` if
-/// they do not go together.
+/// Returns the list of the checkpoint with the additions of the attempt at this story since it began; `None` if the two
+/// cannot be combined.
 async fn with_additions(
     open: &Loop<'_>,
     story: &Story,
@@ -73,11 +73,11 @@ async fn with_additions(
     };
     let kept = source.settle(&base, Ok(&theirs), &story.id, additions);
     if kept.put_back.is_some() && open.settings().list_edits == ListEdits::Allow {
-        // Other edits are allowed only where nothing else was changed.
+        // Other edits are allowed only if nothing else was changed.
         return Ok(None);
     }
     let kept = kept.bytes;
-    // The marks count if it is the agent that makes them.
+    // Its marks count if the agent makes them.
     let tip_with_marks = || {
         let marked = source.restore_marks(&kept, tip, |id| id != story.id);
         marked.map_or_else(|| tip.to_vec(), |marked| marked.bytes)
@@ -98,7 +98,7 @@ async fn with_additions(
     if is_settled(&merged) {
         return Ok(Some(merged));
     }
-    // Lines that were added at one place are no JSON together.
+    // Lines that both added at one place do not form valid JSON together.
     let with_new = [&marked, &base_marked].map(|list| source.with_new_of(list, &base_marked, &kept));
     if let [Some(with_new), Some(alone)] = with_new
         && source.is_same(&alone, &kept)

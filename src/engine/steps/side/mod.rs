@@ -1,13 +1,13 @@
-//! Attempts at several stories of a change side by side. Each runs in a *side*: a loop of this one story, in a linked work tree
-//! at the checkpoint that was the last one then, without gates. The loop of the change takes in what it made.
+//! Parallel attempts at several stories of a change. Each runs in a *side*: a loop of this one story, in a linked work
+//! tree at the checkpoint that was last when it began, without gates. The loop of the change takes in its results.
 //!
-//! - `ready` finds the next story that may begin. `begin` starts a side, with what the loop knows of its story.
-//! - `made` reads what a side has made, and `remove` removes it once that is taken in.
-//! - `take_in` makes it an attempt of the loop: merged with the last checkpoint, and judged there as a whole.
-//! - `keep` keeps what is not judged any more.
-//! - `list` holds the loop's list meanwhile, and `shared` what all attempts share.
-//! - `notices` repeats what a side has said.
-//! - `merge` merges the trees, and `blame` decides whose fault it is if gates fail on the merged one.
+//! - `ready` finds the next story that may begin. `begin` starts a side with the loop's knowledge of its story.
+//! - `made` reads the results of a side, and `remove` removes it once these are taken in.
+//! - `take_in` turns them into an attempt of the loop: merged with the last checkpoint, and judged there as a whole.
+//! - `keep` keeps work that is no longer judged.
+//! - `list` holds the loop's list meanwhile, and `shared` the parts of the repository that all attempts share.
+//! - `notices` repeats the notices of a side.
+//! - `merge` merges the trees, and `blame` decides who is at fault if gates fail on the merged tree.
 
 mod begin;
 mod blame;
@@ -34,7 +34,7 @@ pub use take_in::{Taken, take_in};
 
 use crate::settings::{NoSignal, Settings};
 
-/// Returns the settings of an attempt in a side: the loop judges it and counts it. Limits of the loop hold between its rounds.
+/// Returns the settings of an attempt in a side: the loop judges and counts it. The loop's limits apply to its rounds.
 pub fn settings_of_side(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
     settings.verify.clear();

@@ -1,4 +1,4 @@
-//! Repeats what a side has said about its attempt.
+//! Repeats the notices of a side about its attempt.
 
 use super::Made;
 use crate::engine::Loop;
@@ -7,7 +7,7 @@ use crate::events::{ListPutBack, What};
 use crate::names::typed;
 use crate::refs::KeptRef;
 
-/// Repeats the notices of a side, with the names that its attempt has here. `names` are those there and here of what it left.
+/// Repeats the notices of a side with the loop's name of its attempt. `names` pairs the side's names with the loop's.
 pub(super) async fn repeat_notices(
     open: &Loop<'_>,
     made: &Made,
@@ -45,7 +45,7 @@ pub(super) async fn repeat_notices(
     Ok(())
 }
 
-/// Replaces a name in a text, where it is not the beginning of a longer one.
+/// Replaces a name in a text, unless it is the beginning of a longer one.
 fn with_name(text: &str, there: &str, here: &str) -> String {
     let mut parts = text.split(there);
     let mut replaced = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Finds the next story that may begin beside those that are worked on.
+//! Finds the next story that may begin beside the running ones.
 
 use std::path::Path;
 
@@ -16,21 +16,21 @@ use crate::settings::Settings;
 use crate::state::Verdict;
 use crate::stories::Listing;
 
-/// The number of conflicts after which a story is only attempted alone.
+/// The number of conflicts after which a story is attempted alone.
 const CONFLICTS: usize = 2;
 
-/// The beginning of the reason of a conflict that a story meets in every side.
+/// The beginning of the reason of a conflict that a story gets in every side.
 pub(super) const OWN_TREE_ALONE: &str = "only the loop's own work tree can have what it did to the submodule";
 
-/// The answer to whether a story may begin now.
+/// The decision which story may begin now.
 pub enum Beginning {
-    /// This story.
+    /// This story may begin.
     Story(String),
-    /// This story, in the loop's own work tree, before anything else begins: beside others it ends in conflicts.
+    /// This story, in the loop's own work tree, before any other: it gets conflicts beside others.
     Alone(String),
-    /// Nothing more, by this limit.
+    /// No further story, because of this limit.
     Limited(String),
-    /// Nothing at present.
+    /// No story at present.
     Nothing,
 }
 
@@ -46,7 +46,7 @@ pub async fn may_begin(
     let settings = &options.settings;
     prepare(open, options).await?;
     let during = match running.first() {
-        // It can have written them.
+        // The running attempt may have written them.
         Some(story) => Some((story.as_str(), numbers::next_number(open, story)?)),
         None => None,
     };
@@ -79,7 +79,7 @@ pub async fn may_begin(
     Ok(Beginning::Story(story))
 }
 
-/// Returns whether a story has met conflicts beside others, and is to be attempted alone.
+/// Returns whether a story got conflicts beside others, and is to be attempted alone.
 fn is_in_conflict(open: &Loop<'_>, id: &str) -> Result<bool, Error> {
     let history = open.history()?;
     let (mut conflicts, mut is_alone) = (0, false);
@@ -108,7 +108,7 @@ async fn next(
     let ready = order::may_begin(listing, &progress.skipped, &[], options.settings.order, running);
     let listed = at_checkpoint(open).await?;
     for story in ready {
-        // A side begins with the list of the checkpoint; one that the user has added is in the next.
+        // A side begins with the list of the checkpoint; a story that the user has added is in the next one.
         let is_listed = listed.stories.iter().any(|one| one.id == story.id);
         if !is_listed || spent(&story.id) {
             continue;
@@ -130,11 +130,11 @@ async fn at_checkpoint(open: &Loop<'_>) -> Result<Listing, Error> {
     Ok(source.list_in(&list.unwrap_or_default())?)
 }
 
-/// Returns why the stories of a loop are attempted one after another, although they may be attempted side by side; `None` if they
-/// are not.
+/// Returns why the stories of a loop are attempted one after another, although they may be attempted in parallel;
+/// `None` if they are attempted in parallel.
 ///
 /// # Errors
-/// If the dependencies of the list cannot be relied on.
+/// If the dependencies of the list are unreliable.
 pub async fn why_in_turn(open: &Loop<'_>, settings: &Settings) -> Result<Option<String>, Error> {
     let listing = stories::listing_of(&open.state, &open.repo().top).await?;
     let source = open.state.source();
@@ -163,7 +163,7 @@ pub async fn why_in_turn(open: &Loop<'_>, settings: &Settings) -> Result<Option<
     })
 }
 
-/// Returns whether the work trees of sides would be among the files of the loop's own one.
+/// Returns whether the work trees of sides would be files of the loop's own work tree.
 async fn are_seen(open: &Loop<'_>, settings: &Settings) -> Result<bool, Error> {
     let repo = open.repo();
     let main = repo.main_top().await?;
@@ -177,7 +177,7 @@ async fn are_seen(open: &Loop<'_>, settings: &Settings) -> Result<bool, Error> {
     Ok(ignored.answer().await?.is_none())
 }
 
-/// Returns whether the loop, or an earlier one of this name, has this attempt of a side already.
+/// Returns whether the loop, or an earlier one of this name, already has this attempt of a side.
 pub fn was_taken_in(open: &Loop<'_>, made: &Made) -> Result<bool, Error> {
     let made = &made.attempt;
     let history = open.history()?;

@@ -1,4 +1,4 @@
-//! Removes a side whose work is taken in.
+//! Removes a side whose work was taken in.
 
 use std::path::{Path, PathBuf};
 
@@ -18,11 +18,11 @@ use crate::protect::free_name;
 use crate::refs::{KeptRef, Update};
 use crate::state::{Ending, Phase, Store, Verdict, is_side, sides};
 
-/// The refs of a side that have no work of its attempt.
+/// The refs of a side without work of its attempt.
 const OF_START: [&str; 4] = ["start", "anchor", "judged", "gate-files"];
 
-/// Returns the first places of a change in which nothing of the user's is: no loop, no branch and no directory of that name.
-/// Work trees that a killed run had begun to make are removed first.
+/// Returns the first places of a change that the user does not use: no loop, branch or directory has their name.
+/// Removes work trees that a killed run had begun to make first.
 ///
 /// # Errors
 /// If the names of its sides are too long.
@@ -48,8 +48,8 @@ pub async fn free_places(open: &Loop<'_>, most: u16) -> Result<Vec<u16>, Error> 
     Ok(free)
 }
 
-/// Removes what is left of a side whose work tree is gone, so that it cannot be opened. The commits of its branch are kept as an
-/// attempt.
+/// Removes the records of a side whose work tree is gone, so that it cannot be opened. Keeps the commits of its branch
+/// as an attempt.
 pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     let store = Store::new(&open.repo().common_dir, name);
     let _lock = store.lock()?;
@@ -103,13 +103,13 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
         .map(|found| Update::delete(found.name, found.oid))
         .collect();
     open.update_refs(&gone, &format!("ralph: {name} is gone")).await?;
-    // Git knows it still if its directory was deleted, and not by git.
+    // Git still knows the work tree if its directory was deleted without git.
     let forget = open.git().remove_work_tree(state.work_tree(), &["-f", "-f"]);
     let _ = forget.await;
     if entries_of(&store.file("trash"))?.is_empty() {
         return Ok(store.remove_files()?);
     }
-    // It is over: nothing of it can be opened again.
+    // The side is over: no step of it can be resumed.
     state.end_running();
     state.intent = None;
     state.common.progress.phase = Phase::Finished;
@@ -117,7 +117,7 @@ pub async fn remove_lost(open: &Loop<'_>, name: &Change) -> Result<(), Error> {
     Ok(store.save(&state)?)
 }
 
-/// Moves what stands in the place of a side's work tree to a free name beside it, and returns that; `None` if nothing is there.
+/// Moves an entry in the place of a side's work tree to a free name beside it, and returns the name, if there is one.
 fn move_aside(top: &Path) -> Result<Option<PathBuf>, Error> {
     if !is_there(top)? {
         return Ok(None);
@@ -131,7 +131,7 @@ fn move_aside(top: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(Some(aside))
 }
 
-/// Returns whether the loop has accepted the last of these attempts of a side: what its agent installed and built fits the next story.
+/// Returns whether the loop accepted the last attempt of a side: its installed and built files then fit the next story.
 pub fn is_accepted(open: &Loop<'_>, made: &[Made]) -> Result<bool, Error> {
     let Some(last) = made
         .last()
@@ -148,10 +148,10 @@ pub fn is_accepted(open: &Loop<'_>, made: &[Made]) -> Result<bool, Error> {
     Ok(accepted)
 }
 
-/// Closes a side as `abort` does, and deletes what says no more than the loop knows: `known` are the attempts that it has taken in. Work
-/// of other attempts is kept in the loop. What a user left in its work tree, what a subagent did and what git ignores stay, and with
-/// them the files of the side. Its work tree stays only if it is to be `used_again`, and has nothing besides. Returns whether the
-/// side can begin with another story.
+/// Closes a side as `abort` does, and deletes the records that the loop has too: `known` are the attempts that the loop
+/// has taken in. Keeps the work of other attempts in the loop. Files of a user in its work tree, work of a subagent and
+/// ignored files stay, and with them the files of the side. Its work tree stays only if it is to be `used_again`, and
+/// has no other files. Returns whether the side can begin another story.
 pub async fn remove_side(
     open: &Loop<'_>,
     mut side: Loop<'_>,
@@ -210,7 +210,7 @@ pub async fn remove_side(
         leave::take_away(&mut side).await?;
     }
     if may_exist(side.state.work_tree()) {
-        // Until it has another commit, this one is in no other ref.
+        // Until the side has another commit, no other ref keeps this one.
         gone.retain(|update| !matches!(update, Update::Delete { name, .. } if *name == finished));
     }
     side.update_refs(&gone, &format!("ralph: {change} is taken in"))
@@ -222,7 +222,7 @@ pub async fn remove_side(
         side.store.remove_files()?;
     }
     let top = side.state.work_tree();
-    // A git that outlived the one that started it can have made the directory again.
+    // A git that outlived its parent may have recreated the directory.
     let _ = remove_named_dir(top);
     let stays = may_exist(top);
     if stays {
@@ -235,7 +235,7 @@ pub async fn remove_side(
     Ok(!stays)
 }
 
-/// Removes the work trees that sides have left for other stories, and what is left of the sides. Says which stay.
+/// Removes the work trees that sides have left for other stories, and their records. Reports which stay.
 pub async fn remove_left(open: &Loop<'_>) -> Result<(), Error> {
     let common_dir = &open.repo().common_dir;
     for name in sides(common_dir, open.change())? {

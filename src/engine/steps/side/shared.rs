@@ -4,20 +4,20 @@ use crate::engine::Loop;
 use crate::error::Error;
 use crate::protect::GitFiles;
 
-/// Git's own files and directories, and those of repositories inside the work tree, as they are before the first side begins.
+/// Git's own files and directories, and those of repositories inside the work tree, before the first side begins.
 pub struct Shared(GitFiles);
 
 impl Shared {
-    /// Reads them.
+    /// Reads the shared files.
     pub async fn read(open: &Loop<'_>) -> Result<Self, Error> {
         Ok(Self(GitFiles::before_command(open.site()).await?))
     }
 
-    /// Puts back what attempts have done to them.
+    /// Undoes the changes of attempts to the shared files.
     pub async fn put_back(&self, open: &Loop<'_>) -> Result<(), Error> {
         let changed = open.attempt_record().while_attempts_run(&self.0).await;
         if !matches!(changed, Ok(false)) {
-            // If they were read before, they may have been planted.
+            // A configuration read before this point may contain planted hooks.
             open.context.configuration.hooks.replace(None);
             open.view.drop_all();
         }

@@ -1,4 +1,4 @@
-//! Takes in what a side has made: an attempt of the loop, whose agent has ended.
+//! Takes in the results of a side: an attempt of the loop whose agent has ended.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -41,25 +41,25 @@ use crate::signal::SKIPPED;
 use crate::state::{Phase, Verdict};
 use crate::stories::Story;
 
-/// The most bytes of a log in which the agent's message is looked for.
+/// Maximum number of bytes of a log in which the agent's message is searched.
 const MOST_OF_A_LOG: u64 = 64 << 20;
 
-/// The end of an attempt that was taken in.
+/// The result of taking in an attempt.
 pub enum Taken {
-    /// The end of the step.
+    /// The attempt ended its step.
     End(StepEnd),
     /// Something other than the agent ended it; it does not count. The refusal is for a second one in a row.
     Broken(AttemptRefusal),
-    /// Its story is not to be done any more; the work is kept.
+    /// Its story is no longer to be done; the work is kept.
     Needless,
 }
 
-/// Makes what a side has made an attempt of the loop, with the verdict that the side has found; if that is `complete`, the work is
+/// Turns the results of a side into an attempt of the loop, with the side's verdict; if that is `complete`, the work is
 /// merged with the last checkpoint, and judged there.
 ///
 /// # Errors
-/// As for an attempt. After an error the work tree is at a checkpoint, or the next command brings it there; the side is as it
-/// was.
+/// As for an attempt. After an error the work tree is at a checkpoint, or the next command brings it there; the side is
+/// unchanged.
 pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) -> Result<Taken, Error> {
     let (settings, id) = (&options.settings, made.attempt.story.clone());
     // As long as nothing is moved.
@@ -70,7 +70,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     open.advance(|progress| progress.turn_to(&id))?;
     put_list_back(open).await?;
     if open.held_list.is_some() {
-        // The list of the checkpoint is read, and has the user's additions then.
+        // The list of the checkpoint is read, and then has the user's additions.
         put_branch_back(open).await?;
         commit_manual_edits(open, &id).await?;
     }
@@ -109,7 +109,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     let beside = completed_since(open, &made).len();
     open.puts_off = open.puts_off.map(|_| beside);
     let (mut beside, tree) = look_at_work(open, &made, &story, &mut outcome).await?;
-    // Before the verdict says that it is kept.
+    // Decided before the verdict names the ref that keeps the work.
     let name = open.change().attempt_ref(&id, numbers::next_number(open, &id)?);
     let kept = beside
         .kept
@@ -125,7 +125,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         .keep_refs(&wanted, "ralph: an attempt that was made beside others")
         .await?;
     if moves_list(open, &made) && made.base == *open.state.checkpoint() {
-        // As with one attempt at a time: the loop follows its list.
+        // As with one attempt at a time, the loop follows a list that was moved.
         open.held_list = None;
     }
     open.state.show_messages_of(&id, &made.shown);
@@ -136,7 +136,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
         facts,
         ..begin_at(open, since, step, chosen, Some(&agent), settings)?
     };
-    // If this process dies, the next judgement counts what the agent spent.
+    // If this process dies, the next judgement counts the cost of the agent.
     let cost = made.attempt.cost_usd.map(|_| 0.0);
     open.state.note_running(|running| running.cost_usd = cost);
     let mut names: Vec<(String, String)> = made
@@ -150,7 +150,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     names.push((made.kept_as.clone(), name));
     repeat_notices(open, &made, begun.number, &names).await?;
     let known = learnings::newest_in(&learnings::file(open));
-    // Those of the loop begin with their attempt.
+    // Notes of the loop begin with their attempt.
     let text = |line: &str| line.split_once("] ").map_or(line, |(_, text)| text).to_owned();
     let known: HashSet<String> = known
         .lines()
@@ -184,7 +184,7 @@ fn moves_list(open: &Loop<'_>, made: &Made) -> bool {
     made.list != open.state.source().path
 }
 
-/// Records the list of the checkpoint as the one before the attempt, if it is held: an attempt may write to the file at any time.
+/// Records the checkpoint's list, if held, as the one before the attempt: attempts may write to the file at any time.
 async fn hold(open: &Loop<'_>, facts: &mut Facts) -> Result<(), Error> {
     let list = facts.list.as_mut().filter(|_| open.held_list.is_some());
     let path = &open.state.source().path;
@@ -196,8 +196,8 @@ async fn hold(open: &Loop<'_>, facts: &mut Facts) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether the story has the words in the list of the last checkpoint that the agent of a side was given, whatever
-/// its marks and blanks are.
+/// Returns whether the last checkpoint's list has the story with the words that the side's agent was given, whatever
+/// its marks and blanks.
 async fn has_same_words(open: &Loop<'_>, made: &Made, id: &str) -> Result<bool, Error> {
     if made.base == *open.state.checkpoint() {
         return Ok(true);
@@ -224,8 +224,8 @@ async fn has_same_words(open: &Loop<'_>, made: &Made, id: &str) -> Result<bool, 
     Ok(words[0] == words[1])
 }
 
-/// Finds out what an attempt has made for this loop. Returns the tree that is to be judged, if it promised one that can be merged
-/// with the last checkpoint; otherwise the outcome has the judgement.
+/// Finds the work that an attempt has made for this loop. Returns the tree to judge, if it promised one that can be
+/// merged with the last checkpoint; otherwise the outcome has the judgement.
 async fn look_at_work(
     open: &Loop<'_>,
     made: &Made,
@@ -292,7 +292,7 @@ async fn look_at_work(
     Ok((beside, None))
 }
 
-/// Puts the tree that is judged into the work tree; returns the judgement if it cannot be there exactly as it is.
+/// Puts the judged tree into the work tree; returns the judgement if git cannot reproduce it exactly.
 async fn put_in_place(
     open: &Loop<'_>,
     tree: &Oid,
@@ -318,7 +318,7 @@ async fn put_in_place(
     open.state.here.gate_files.borrow_mut().retain(is_there);
     let new = match discover(side).await {
         Ok((found, _)) if found.top == side => KeptModes::of_new(&found, open.repo(), &changes)?,
-        // Its work tree may be gone.
+        // The side's work tree may be gone.
         _ => KeptModes::default(),
     };
     let stays = place(open, tree).await?;
@@ -339,7 +339,7 @@ async fn put_in_place(
     if seen == *tree {
         return Ok(None);
     }
-    // A file that a rule of another story ignores is known to git, as it was where it was made.
+    // A file that an ignore rule of another story hides stays known to git, as in its side.
     let entries = git.changes_among(&seen, tree, &[]).await?;
     let entries: Vec<StagedEntry> = entries.into_iter().filter_map(|change| change.is).collect();
     let index = open.repo().index();
@@ -363,7 +363,7 @@ async fn put_in_place(
     Ok(Some(Judgement::new(verdict, why)))
 }
 
-/// Makes the commit that keeps promised work which is not accepted, without its mark in the list.
+/// Makes the commit that keeps promised work that was not accepted, without its mark in the list.
 async fn keep_as_failed(open: &Loop<'_>, made: &Made, own: &Oid, words: &str) -> Result<Oid, Error> {
     let repo = open.repo();
     let list = [format!(":(top,literal){}", open.state.source().path)];
@@ -374,7 +374,7 @@ async fn keep_as_failed(open: &Loop<'_>, made: &Made, own: &Oid, words: &str) ->
     Ok(repo.commit_tree(&tree, &[&made.base], &message).await?)
 }
 
-/// Returns the path of a submodule that only this tree or only the last checkpoint has, or of one in another that moves.
+/// Returns the path of a submodule that only this tree or only the last checkpoint has, or of a moved nested one.
 async fn new_submodule(open: &Loop<'_>, tree: &Oid) -> Result<Option<String>, Error> {
     let checkpoint = open.state.checkpoint_tree();
     let changes = open.git().changes_among(checkpoint, tree, &[]).await?;
@@ -432,7 +432,7 @@ fn outcome_of(open: &Loop<'_>, made: &Made, agent: &Agent) -> Outcome {
         tail: tail.text(),
         output: attempt.output,
         rounds,
-        // What was said in an earlier round is not known here.
+        // The messages of earlier rounds are unknown.
         is_closed: rounds > 1,
         ..Outcome::default()
     }
