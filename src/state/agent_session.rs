@@ -7,14 +7,14 @@ use super::State;
 use crate::events::Further;
 use crate::names::Oid;
 
-/// An agent's session.
+/// The state of an agent's session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSession {
     /// The agent's id of the session.
     pub id: String,
     /// Time of the latest call of one of its hooks.
     pub seen: Timestamp,
-    /// Number of attempts that it has made.
+    /// Number of attempts that the session has made.
     #[serde(default)]
     pub attempts: u32,
     /// Number of reminders of the promise in this attempt.
@@ -22,14 +22,14 @@ pub struct AgentSession {
     pub reminders: u32,
     /// The reason for which it was asked about its promise in this attempt.
     pub asked: Option<Further>,
-    /// True if the last answer let it end its turn: from then on only a promise counts.
+    /// True if the last answer let the session end its turn: from then on only a promise counts.
     #[serde(default)]
     pub released: bool,
-    /// The story in the last answer to it; the user gave the session its first story.
+    /// The story in the last answer to the session; the user gave the session its first story.
     pub given: Option<Given>,
     /// The known part of a message that grows from turn to turn.
     pub heard: Option<Heard>,
-    /// Its end, if it has ended.
+    /// The end of the session, if it has ended.
     pub ended: Option<Ended>,
     /// The service error that ended its last turn.
     pub error: Option<String>,
@@ -45,24 +45,24 @@ impl AgentSession {
         }
     }
 
-    /// Returns whether git-ralph asked it to continue and it has ended nevertheless.
+    /// Returns whether the session ended although git-ralph asked it to continue.
     pub fn has_ended_early(&self) -> bool {
         !self.released && self.ended.is_some()
     }
 
-    /// Returns whether it works now, as far as is known: one of its hooks was called within this time.
+    /// Returns whether the session seems to be working now: one of its hooks was called within this time.
     pub fn is_heard_at_work(&self, within: Option<SignedDuration>) -> bool {
         let silent = Timestamp::now().duration_since(self.seen);
         self.is_at_work() && within.is_none_or(|limit| silent < limit)
     }
 
-    /// Returns whether git-ralph asked it to continue and no end has been reported since.
+    /// Returns whether git-ralph asked the session to continue and no end has been reported since.
     pub fn is_at_work(&self) -> bool {
         !self.released && self.ended.is_none() && self.error.is_none()
     }
 }
 
-/// A story that a session was given, and the position of the loop at that time.
+/// A story that a session was given, and the position of the loop when it was given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
     /// The story's id.
@@ -80,7 +80,7 @@ pub struct Given {
 pub struct Heard {
     /// Its length, in bytes.
     pub length: usize,
-    /// A text that distinguishes these bytes from others.
+    /// A text that identifies these bytes.
     pub mark: String,
 }
 
@@ -89,7 +89,7 @@ pub struct Heard {
 pub struct Ended {
     /// Time of the end.
     pub at: Timestamp,
-    /// The reason, in the agent's own word.
+    /// The reason, in the agent's own words.
     pub why: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl State {
         self.here.session.as_ref()?.given.as_ref()
     }
 
-    /// Returns whether that is the present story.
+    /// Returns whether a session was given the present story.
     pub fn is_given_to_session(&self) -> bool {
         let (Some(given), Some(story)) = (self.given(), self.current()) else {
             return false;
@@ -113,8 +113,8 @@ impl State {
         given.story == story.id && given.attempt == story.attempt
     }
 
-    /// Completes an answer to a session that was interrupted before it changed anything: the attempt is not over, but
-    /// its number is used up.
+    /// Completes an interrupted answer to a session that had changed nothing: the attempt is not over, but its number
+    /// is used up.
     pub fn follow_cut_off_answer(&mut self) {
         if !self.is_given_to_session() {
             return;
@@ -125,8 +125,8 @@ impl State {
         }
     }
 
-    /// Leaves the session that drove the loop, because another command makes an attempt: from now on only a promise from
-    /// the session counts.
+    /// Releases the session that drove the loop, because another command makes an attempt: from now on only a promise
+    /// of the session counts.
     pub fn leave_session(&mut self) {
         if let Some(session) = &mut self.here.session {
             session.released = true;

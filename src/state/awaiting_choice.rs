@@ -1,5 +1,5 @@
-//! The question that a run asks the user. The loop is free meanwhile: the state says who asks, so that every process can
-//! see it and any other command can go on with the loop in place of an answer.
+//! The question that a run asks the user. The loop is unlocked meanwhile: the state names the asking process, so that
+//! every process can see it, and any other command can continue the loop instead of an answer.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ use crate::processes::{host, is_gone, is_same, ourselves, started_at};
 pub struct AwaitingChoice {
     /// The process id of the git-ralph that asks.
     pub pid: i32,
-    /// That process's start time, so that another process with the same number is not mistaken for it.
+    /// The start time of that process: another process may get the same number.
     pub started: Option<u64>,
-    /// The name of its machine, where that has one.
+    /// The name of its machine, if known.
     pub host: Option<String>,
-    /// Time since which it asks.
+    /// The time at which it began to ask.
     pub since: Timestamp,
-    /// The exit code of the run if the answer changes nothing; none if no run asks, or an earlier version.
+    /// The exit code of the run if the answer changes nothing; absent if no run asks, or an earlier version.
     pub exit: Option<u8>,
     /// The question.
     pub question: String,
@@ -40,12 +40,12 @@ impl AwaitingChoice {
         }
     }
 
-    /// Returns whether the process that asks is one of this machine.
+    /// Returns whether the asking process is on this machine.
     pub fn is_here(&self) -> bool {
         self.host == host()
     }
 
-    /// Returns whether the process still asks: it is alive, or on another machine, where that cannot be seen.
+    /// Returns whether the process still asks: it is alive, or on another machine and thus unknown.
     pub fn is_asked(&self) -> bool {
         if !self.is_here() {
             return true;
@@ -56,7 +56,7 @@ impl AwaitingChoice {
         }
     }
 
-    /// Returns the process that asks, for people.
+    /// Returns a description of the asking process for the user.
     pub fn process(&self) -> String {
         match &self.host {
             Some(host) => format!("process {} on {host}", self.pid),

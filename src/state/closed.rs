@@ -1,4 +1,4 @@
-//! Says how a loop that is over was closed.
+//! Describes how a finished loop was closed.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -7,7 +7,7 @@ use super::{Ending, Listed, State};
 use crate::names::{counted, parts_of_stories, typed};
 
 impl State {
-    /// Says how and when the loop was closed, and which stories were complete then.
+    /// Returns how and when the loop was closed, and which stories were complete then.
     pub fn end_in_words(&self) -> String {
         let by = self.here.closed.map_or("", Ending::command);
         let mut words = match by {
@@ -43,16 +43,16 @@ impl State {
         }
     }
 
-    /// Returns the command that shows the commits of a loop that is over.
+    /// Returns the command that shows the commits of a finished loop.
     pub fn show_commits(&self) -> String {
         format!("git log {}", typed(self.change.ralph_ref("finished")))
     }
 
-    /// Returns the command that begins the change again, if a story of a loop that is over is open, or its list `has_open` ones
-    /// now; `list` is what `--stories` has to name.
+    /// Returns the command that begins the change again, if a story of a finished loop is open, or its list `has_open`
+    /// ones now; `list` is the argument for `--stories`.
     pub fn begin_again(&self, list: Option<&str>, has_open: bool) -> Option<String> {
         let is_text = self.source().is_whole();
-        // No mark says that a text is done, and abort takes the marks back.
+        // No mark shows that a text is done, and `abort` removes the marks.
         let may_be_done = !is_text && self.here.closed != Some(Ending::Abort);
         if may_be_done && !has_open && self.listed().is_some_and(|listed| listed.done >= listed.total) {
             return None;
@@ -60,7 +60,7 @@ impl State {
         let list = list.map(|list| format!(" --stories {}", typed(list)));
         let restart = if is_text { " --restart" } else { "" };
         let change = typed(&self.change);
-        // HEAD may still be on its branch, on which no loop begins.
+        // HEAD may still be on its branch, where no loop begins.
         let is_on_branch =
             self.here.closed == Some(Ending::Keep) && self.here.linked.is_none() && self.has_branch();
         let original = self.common.original_branch.as_ref().filter(|_| is_on_branch);
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-/// Says when that was.
+/// Returns the time since `at`, in words.
 fn ago(at: Timestamp) -> String {
     let seconds = Timestamp::now().duration_since(at).as_secs();
     match seconds {

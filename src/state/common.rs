@@ -13,14 +13,14 @@ use crate::stories::Source;
 /// are made public when it leaves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Common {
-    /// Short name of the branch on which HEAD is during the loop; `HEAD` if it is detached.
+    /// Short name of the branch that HEAD is on during the loop; `HEAD` if it is detached.
     pub branch: String,
     /// The place of the checkpoints.
     #[serde(default, skip_serializing_if = "is_default")]
     pub strategy: Strategy,
     /// Short name of the branch on which the loop began; absent if HEAD was detached.
     pub original_branch: Option<String>,
-    /// The commit on which it began; absent on a branch without commits.
+    /// The commit on which the loop began; absent on a branch without commits.
     pub original_head: Option<Oid>,
     /// The commit "initial state".
     pub initial: Oid,
@@ -37,10 +37,10 @@ pub struct Common {
     pub settings: LoopSettings,
     /// The source of the stories.
     pub source: Source,
-    /// Stories with a checkpoint that their source has not been seen to list as done since.
+    /// Stories with a checkpoint that their source has not listed as done since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmarked: Vec<Completed>,
-    /// Number of stories in a row that were complete without any change to the work tree.
+    /// Number of consecutive stories that were complete without any change to the work tree.
     #[serde(default)]
     pub unchanged: u32,
     /// The summary of the story list when it was last read; absent in files of older versions.
@@ -48,15 +48,15 @@ pub struct Common {
     /// Notes on the story list.
     #[serde(default, skip_serializing_if = "is_default")]
     pub list: ListNotes,
-    /// The versions of tests that the user made or allowed since the loop began.
+    /// The ranges whose changes to tests the user made or allowed since the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stood: Vec<Stood>,
 }
 
-/// A stretch of the loop's history: what it changed, the user has seen or allowed.
+/// A range of checkpoints whose changes the user has seen or allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stood {
-    /// The checkpoint before it.
+    /// The checkpoint before the range.
     pub from: Oid,
     /// The checkpoint at its end.
     pub to: Oid,

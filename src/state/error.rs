@@ -1,4 +1,4 @@
-//! Says why a state could not be read, saved or locked.
+//! The errors of reading, saving and locking a state.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -46,7 +46,7 @@ pub enum StateError {
                 change = typed(change)
             ))
         };
-    /// Something else is in the place of the loops' directory.
+    /// A file is in the place of the loops' directory.
     #[error("{} has no loops: it is not a directory", .0.display())]
     NoDirectory(PathBuf)
         => "mv {path} {path}.damaged, then begin each loop again from its branch: git ralph start <change> --resume", (path);
@@ -59,14 +59,14 @@ pub enum StateError {
         owner: String,
     }
         => |path, owner| {
-            // A loop that another user ran once has more files of theirs.
+            // A loop that another user once ran has more files of that user.
             let root = path.ancestors().find(|dir| dir.ends_with("ralph"));
             hint(format!(
                 "sudo -u {owner} git ralph status, or, if it is yours: sudo chown -R \"$USER\" {}",
                 typed_path(root.unwrap_or(path))
             ))
         };
-    /// A message for the next prompt that says nothing.
+    /// A message for the next prompt that is empty.
     #[error("the message is empty")]
     NoWords(String)
         => "git ralph tell {change} '<words>', or: git ralph tell {change} <file", (change);
@@ -81,7 +81,7 @@ pub enum StateError {
 impl From<FileError> for StateError {
     fn from(error: FileError) -> Self {
         let denied = error.source.kind() == io::ErrorKind::PermissionDenied;
-        // In another user's directory even a missing file cannot be looked for.
+        // In another user's directory, git-ralph cannot even check whether a file exists.
         let found = error
             .path
             .ancestors()

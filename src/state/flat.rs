@@ -1,10 +1,10 @@
-//! The flat shape that state files had up to version 3, where `[running]` was what runs and all else lay side by side.
+//! The flat format of state files up to version 3: `[running]` for the running attempt, all other keys top-level.
 
 use toml::{Table, Value};
 
 use super::VERSION;
 
-/// The keys that are below `[here]` now.
+/// The keys that are in `[here]` since version 4.
 const HERE: [&str; 15] = [
     "worktree",
     "linked",
@@ -23,7 +23,7 @@ const HERE: [&str; 15] = [
     "restored",
 ];
 
-/// Returns a state in parts.
+/// Converts a flat state to the format in parts.
 pub(super) fn in_parts(mut flat: Table) -> Table {
     let mut here = taken(&mut flat, &HERE);
     if let Some(Value::Table(settings)) = flat.get_mut("settings") {
@@ -44,7 +44,7 @@ pub(super) fn in_parts(mut flat: Table) -> Table {
     state
 }
 
-/// Returns a state that came from a remote in parts: of its gates it has the programs alone.
+/// Converts a flat state from a remote to the format in parts: it has only the programs of its gates.
 pub(super) fn from_elsewhere(mut flat: Table) -> Table {
     if let Some(Value::Table(settings)) = flat.get_mut("settings")
         && let Some(gates) = settings.remove("verify")
@@ -54,7 +54,7 @@ pub(super) fn from_elsewhere(mut flat: Table) -> Table {
     in_parts(flat)
 }
 
-/// Takes these keys out of a table.
+/// Removes these keys from a table, and returns them.
 fn taken(table: &mut Table, keys: &[&str]) -> Table {
     let entries = keys.iter().filter_map(|key| table.remove_entry(*key));
     entries.collect()
@@ -69,7 +69,7 @@ mod tests {
     /// A state with every key that the versions up to 3 write.
     const FLAT: &str = include_str!("samples/flat.toml");
 
-    /// The same in parts.
+    /// The same state in parts.
     const IN_PARTS: &str = include_str!("samples/in-parts.toml");
 
     fn read(text: &str) -> Result<State, StateError> {

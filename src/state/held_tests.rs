@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::git::Head;
 use crate::names::Oid;
 
-/// The tree that gates and reviewers judge, and where HEAD was: a command that finds this after a crash keeps that tree.
+/// The tree that gates and reviewers judge, and the position of HEAD: after a crash, a command keeps this tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldTests {
     /// The tree of the work tree.
     pub tree: Oid,
-    /// The commit that keeps it, at `refs/ralph/<change>/judged`.
+    /// The commit that keeps the tree, at `refs/ralph/<change>/judged`.
     pub commit: Oid,
     /// Time before the first file was changed.
     pub since: Timestamp,
@@ -21,15 +21,15 @@ pub struct HeldTests {
     pub head: Option<Oid>,
     /// The tip of the loop.
     pub tip: Option<Oid>,
-    /// The tree with the tests of the last checkpoint, while gates run with it in the place of the judged one.
+    /// The tree with the tests of the last checkpoint, while gates run with it instead of the judged one.
     pub in_place: Option<Oid>,
-    /// True once it is being put back.
+    /// True once the judged tree is being restored.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub goes_back: bool,
 }
 
 impl HeldTests {
-    /// Returns where HEAD was.
+    /// Returns the position of HEAD.
     pub fn head(&self) -> Head {
         Head::new(self.branch.clone(), self.head.clone())
     }

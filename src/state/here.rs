@@ -18,7 +18,7 @@ use crate::settings::{LoopCommands, is_default};
 pub struct Here {
     /// The work tree's top directory.
     pub worktree: WorkTreePath,
-    /// The origin of that work tree, if the loop made one for itself.
+    /// The origin of the work tree, if the loop made it for itself.
     pub linked: Option<Linked>,
     /// True for a side: the loop of one story of another change.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -32,7 +32,7 @@ pub struct Here {
     pub commands: LoopCommands,
     /// The agent's own session that drives the loop through its hooks, or the last one that did.
     pub session: Option<AgentSession>,
-    /// The story of the last prompt that the user saw: a new session is taken to have been given it.
+    /// The story of the last prompt that the user saw: git-ralph assumes that a new session was given it.
     pub prompted: Option<Given>,
     /// The end of the wait for an agent's service.
     pub waits_until: Cell<Option<Timestamp>>,
@@ -40,19 +40,19 @@ pub struct Here {
     pub waits_for: RefCell<Option<String>>,
     /// The command that closed the loop; absent while it is live, and if an earlier version closed it.
     pub closed: Option<Ending>,
-    /// The time at which it did.
+    /// The time at which the loop was closed.
     pub closed_at: Option<Timestamp>,
-    /// The reason why the last step or run ended before its time, in words, until the next attempt begins; absent if
-    /// its story is the reason.
+    /// The reason why the last step or run ended early, in words, until the next attempt begins; absent if its story is
+    /// the reason.
     pub stopped: Option<String>,
     /// The question that a run asks the user, or asked when it died.
     pub awaiting_choice: Option<AwaitingChoice>,
-    /// The facts noted by git's hooks since the last checkpoint.
+    /// The facts recorded by git's hooks since the last checkpoint.
     pub noted: Option<Noted>,
     /// The stash entries of a loop that leaves HEAD in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub save_points: Vec<SavePoint>,
-    /// The new files that only gates made: they are in no checkpoint.
+    /// The new files made only by gates: no checkpoint has them.
     #[serde(default, skip_serializing_if = "is_default")]
     pub gate_files: RefCell<Vec<StagedEntry>>,
     /// The messages of the user for the prompts, oldest first (`git ralph tell`).
@@ -60,16 +60,16 @@ pub struct Here {
     pub messages: Vec<Message>,
     /// The attempt whose work was restored since the last step, as `<story>@<number>`.
     pub restored: Option<String>,
-    /// True if it is there until a reviewer judges it: its agent promised COMPLETE, and its gates passed.
+    /// True if the restored work stays until a reviewer judges it: its agent promised COMPLETE, and its gates passed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_unreviewed: bool,
-    /// True while attempts beside others may write to the list: only what was judged is done in it.
+    /// True while attempts beside others may write to the list: only judged stories are done in it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub holds_list: bool,
-    /// The kind of `.git` when the loop began here.
+    /// The kind of `.git` when the loop began in this work tree.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dot_git: DotGit,
-    /// The tree for which the work tree is prepared.
+    /// The tree for which the work tree was prepared.
     #[serde(default, skip_serializing_if = "is_default")]
     pub prepared: RefCell<Prepared>,
 }
@@ -78,12 +78,12 @@ pub struct Here {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Prepared {
-    /// That of the last checkpoint: no work of another work tree was judged here.
+    /// The tree of the last checkpoint: no work of another work tree was judged in this one.
     #[default]
     AtBegin,
-    /// It is not known: the command failed, or its end was not seen.
+    /// The tree is unknown: the command failed, or its end was not seen.
     Unknown,
-    /// This one.
+    /// This tree.
     For(Oid),
 }
 
@@ -91,7 +91,7 @@ pub enum Prepared {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DotGit {
-    /// A file or a link that leads to the repository; or it is not known.
+    /// A file or a symlink that leads to the repository; or the kind is unknown.
     #[default]
     Other,
     /// The repository itself.
@@ -99,7 +99,7 @@ pub enum DotGit {
 }
 
 impl DotGit {
-    /// Reads that of a work tree.
+    /// Reads the kind of `.git` in a work tree.
     pub fn of(top: &Path) -> Result<Self, FileError> {
         let is_directory = is_directory(&top.join(".git"))?;
         Ok(if is_directory {
@@ -111,7 +111,7 @@ impl DotGit {
 }
 
 impl Here {
-    /// Returns this part for a loop that has done nothing yet in this work tree.
+    /// Returns this part for a loop that has done nothing in this work tree yet.
     pub fn new(worktree: WorkTreePath, before: Before) -> Self {
         Self {
             worktree,
@@ -151,13 +151,13 @@ pub struct Before {
     pub anchor: Option<Oid>,
     /// True if there was an index file.
     pub index: bool,
-    /// Nested repositories that are left as they are.
+    /// Nested repositories that git-ralph leaves unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nested: Vec<String>,
 }
 
 impl Before {
-    /// Returns that of a work tree with nothing besides what `snapshot` has.
+    /// Returns the state of a work tree that has nothing beyond `snapshot`.
     pub fn nothing_beside(snapshot: Oid) -> Self {
         Self {
             snapshot,

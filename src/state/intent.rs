@@ -1,4 +1,4 @@
-//! Steps that have begun to change things. A plan holds absolute targets, so that it can be repeated from the top
+//! Steps that have begun to change things. A plan has absolute targets, so that it can be repeated from the start
 //! wherever it was interrupted.
 
 use jiff::Timestamp;
@@ -48,8 +48,8 @@ impl Intent {
         }
     }
 
-    /// Returns whether the plan names only places of the loop: directories in its trash, and refs that keep its work. The
-    /// file that it is read from can be written by an attempt.
+    /// Returns whether the plan names only directories in the loop's trash, and refs that keep its work: an attempt may
+    /// have written the file that the plan is read from.
     pub fn stays_inside(&self) -> bool {
         let is_name = |name: &str| !name.contains('/') && !matches!(name, "." | "..");
         let are_ours = |kept: &[KeptRef]| kept.iter().all(|kept| kept.name.starts_with("refs/ralph/"));
@@ -64,7 +64,7 @@ impl Intent {
         }
     }
 
-    /// Returns the effect of the step, if a command of the user has it.
+    /// Returns the effect of the step, if the user can ask for it by a command.
     pub fn effect(&self) -> Option<Effect> {
         match self {
             Self::Checkpoint(plan) if plan.story.is_some() => Some(Effect::Completed),
@@ -76,8 +76,8 @@ impl Intent {
     }
 }
 
-/// The effects of steps that the user can ask for by a command. One that was cut off is completed by the next command,
-/// which may be the same one again: it must not do the same to the next story.
+/// The effects of steps that the user can ask for by a command. The next command completes an interrupted step, and may
+/// be the same command: it must not repeat the effect on the next story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// `complete`: a story has its checkpoint.
@@ -112,20 +112,20 @@ pub struct CheckpointPlan {
     pub before: Option<Oid>,
     /// The former tip of the branch; absent if the branch was gone.
     pub tip: Option<Oid>,
-    /// The story that it completes; absent for edits made by the user.
+    /// The story that the checkpoint completes; absent for edits made by the user.
     pub story: Option<String>,
-    /// The attempt that made it.
+    /// The attempt that made the checkpoint.
     pub attempt: Option<u32>,
-    /// True if what it changes of tests is stood for.
+    /// True if the user approved its changes to tests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stands: bool,
-    /// Refs that keep commits which the attempt made on the user's branch.
+    /// Refs that keep the attempt's commits on the user's branch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptRef>,
     /// Updates that restore the user's branch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<Update>,
-    /// True once the tracker's command after it was started, which is not done twice.
+    /// True once the tracker's command after the checkpoint was started, which runs only once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub closed_told: bool,
 }
@@ -145,7 +145,7 @@ pub struct SavePoint {
     pub head: Oid,
 }
 
-/// Plan of a save: an entry is added to the stash, in the place of an earlier one of the same story.
+/// Plan of a save: an entry is added to the stash, replacing an earlier one of the same story.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavePlan {
     /// The entry.
@@ -163,20 +163,20 @@ pub struct RevertPlan {
     pub story: String,
     /// The attempt's number.
     pub attempt: u32,
-    /// True if it changed something that is not in the work tree: it was made beside others.
+    /// True if the attempt changed anything outside the work tree: it was made beside others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beside: bool,
     /// The attempt's verdict; absent if no attempt is judged.
     pub verdict: Option<Verdict>,
     /// The reason of the verdict, for the next prompt.
     pub reason: Option<String>,
-    /// The same for people, where the next prompt says less about it.
+    /// The longer reason for the user, if the next prompt has less.
     pub shown: Option<String>,
-    /// The tree of the work tree before it; absent in plans of earlier versions.
+    /// The tree of the work tree before the revert; absent in plans of earlier versions.
     pub from: Option<Oid>,
-    /// The time at which that was read.
+    /// The time at which that tree was read.
     pub since: Option<Timestamp>,
-    /// Refs that keep the reverted work; the first is the work tree itself.
+    /// Refs that keep the reverted work; the first keeps the work tree itself.
     pub kept: Vec<KeptRef>,
     /// Updates that restore the user's branches and tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -201,13 +201,13 @@ pub struct RestorePlan {
 /// Plan of `redo`: branch, HEAD, index and files go to the checkpoint that the state names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedoPlan {
-    /// The checkpoint before it, whose tree the work tree has.
+    /// The checkpoint before `redo`, whose tree the work tree has.
     pub from: Oid,
-    /// The checkpoints that it undoes, oldest first.
+    /// The checkpoints to undo, oldest first.
     pub undone: Vec<Undone>,
-    /// The refs that keep that, one for each.
+    /// The refs that keep the undone work, one for each checkpoint.
     pub attempts: Vec<KeptRef>,
-    /// Refs that keep the checkpoint before it, and what such a ref has kept until now.
+    /// Refs that keep the checkpoint before `redo`, and the previous values of such refs.
     pub kept: Vec<KeptRef>,
 }
 
@@ -241,25 +241,25 @@ pub struct Undone {
 pub struct AdoptPlan {
     /// The tree of the work tree, which was clean.
     pub from: Oid,
-    /// Refs that keep what the loop of this name had here.
+    /// Refs that keep the commits of the local loop of this name.
     pub kept: Vec<KeptRef>,
     /// The refs that keep the loop's attempts.
     pub attempts: Vec<KeptRef>,
-    /// True if this loop began in this repository, whose records still hold.
+    /// True if this loop began in this repository, whose records are still valid.
     pub is_known: bool,
 }
 
-/// The places where HEAD, index and files are when a loop ends.
+/// The final places of HEAD, index and files when a loop ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndStep {
-    /// All stays, on the loop's branch.
+    /// All stay, on the loop's branch.
     Keep,
-    /// All stays, in a loop that left HEAD in its place.
+    /// All stay, in a loop that left HEAD in place.
     Close,
-    /// HEAD is at the original branch; the files stay, or are merged with what came there.
+    /// HEAD moves to the original branch; the files stay, or are merged with its new commits.
     Cleanup,
-    /// All is as before the loop.
+    /// All are restored to the state before the loop.
     Abort,
     /// The loop's own work tree is left; another one gets the work, unless the loop is aborted.
     Leave,
@@ -268,30 +268,30 @@ pub enum EndStep {
 /// Plan of `finish` and `abort`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndPlan {
-    /// The place where all ends.
+    /// The final places of HEAD, index and files.
     pub step: EndStep,
     /// The final state of the loop, kept as `refs/ralph/<change>/finished`.
     pub finished: Oid,
     /// The tip of the loop, to be deleted; absent if it stays.
     pub tip: Option<Oid>,
-    /// True if the loop has not ended: it continues from a remote.
+    /// True if the loop has not ended: it continues on a remote.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub aside: bool,
-    /// True if the stash entries of a loop that left HEAD in its place stay.
+    /// True if the stash entries of a loop that left HEAD in place stay.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep: bool,
     /// The present tip of the original branch; absent if it has no commit.
     pub original: Option<Oid>,
     /// The target tree for the work tree, if the original branch has moved on.
     pub merged: Option<Oid>,
-    /// The tree of an index with the content staged before the loop, if that is wanted.
+    /// The tree of an index with the content staged before the loop, if wanted.
     pub staged: Option<Oid>,
     /// The other work tree that gets the changes.
     pub into: Option<IntoPlan>,
 }
 
 impl EndPlan {
-    /// Returns the plan of an end with this final state, in which nothing else moves.
+    /// Returns the plan of an end with this final state and no further moves.
     pub fn new(step: EndStep, finished: Oid) -> Self {
         Self {
             step,

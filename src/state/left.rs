@@ -1,4 +1,4 @@
-//! Files that a command leaves for the process that holds a loop, one for each thing that it says. No lock guards them.
+//! Files that a command leaves for the process that holds a loop, one for each message. No lock guards them.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::fs::{
 };
 
 impl Store {
-    /// Leaves a text in a directory of the loop. The names of such files are in the order of time.
+    /// Writes a text to a new file in a directory of the loop. The names of such files are in order of time.
     pub(super) fn leave(&self, dir: &str, text: &str) -> Result<(), FileError> {
         let (dir, door) = (self.file(dir), self.door());
         if !is_directory(&dir)? {
@@ -22,7 +22,7 @@ impl Store {
         for count in 0_u32.. {
             let name = format!("{begun:020}.{count:03}");
             let (half, whole) = (dir.join(format!(".{name}")), dir.join(name));
-            // Who has made this file is the only one who may give it the other name.
+            // Only the creator of this file may rename it.
             match door.make_file(&half, 0o600) {
                 Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => drop(made.map_err(|source| file_error("make", &half, source))?),
@@ -39,9 +39,9 @@ impl Store {
         Ok(())
     }
 
-    /// Reads the texts in such a directory, oldest first, with the names of their files; of each at most so many bytes.
+    /// Reads the texts in such a directory, oldest first, with their file names; at most `longest` bytes of each.
     pub(super) fn left(&self, dir: &str, longest: usize) -> Result<Vec<(String, String)>, FileError> {
-        // An attempt can write here: what is no such file is passed over.
+        // An attempt can write here: other files are ignored.
         self.door().give(&self.file(dir), 0o700);
         let mut files = self.left_files(dir)?;
         files.sort();

@@ -1,13 +1,13 @@
-//! What a loop has seen happen to its story list.
+//! The changes to its story list that a loop has seen.
 
 use serde::{Deserialize, Serialize};
 
 use super::Progress;
 
-/// The number of stories that attempts may always add.
+/// The number of stories that attempts may add to any list.
 const ALWAYS: usize = 10;
 
-/// The notes of a loop on its list.
+/// A loop's notes on its list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListNotes {
     /// The number of stories when attempts began, or when the user last let attempts continue.
@@ -16,13 +16,13 @@ pub struct ListNotes {
     /// The ids of the stories that attempts have added since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<String>,
-    /// The ids of stories that were open, and are done or gone although no attempt was made at them.
+    /// The ids of stories that were open, and are done or removed without an attempt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_list: Vec<String>,
 }
 
 impl ListNotes {
-    /// Returns the notes of a loop that begins with a list of so many stories.
+    /// Returns the notes of a loop whose list has `length` stories at the start.
     pub fn of_length(length: usize) -> Self {
         Self {
             length,
@@ -30,12 +30,12 @@ impl ListNotes {
         }
     }
 
-    /// Returns whether attempts have added more stories than they may without the user.
+    /// Returns whether attempts have added more stories than allowed without the user.
     pub fn has_grown_too_far(&self) -> bool {
         self.added.len() > self.length.max(ALWAYS)
     }
 
-    /// Notes stories that are done or gone by the list alone.
+    /// Notes stories that are done or removed without an attempt.
     pub fn note_by_list(&mut self, ids: impl IntoIterator<Item = String>) {
         for id in ids {
             if !self.by_list.contains(&id) {
@@ -44,7 +44,7 @@ impl ListNotes {
         }
     }
 
-    /// Returns those of them that have no checkpoint.
+    /// Returns the noted stories that have no checkpoint.
     pub fn by_list_alone(&self, progress: &Progress) -> Vec<String> {
         let has_checkpoint = |id: &&String| progress.completed.iter().any(|done| done.id == **id);
         let ids = self.by_list.iter().filter(|id| !has_checkpoint(id));

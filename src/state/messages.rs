@@ -1,5 +1,5 @@
-//! The words of the user for the next prompt (`git ralph tell`): a file a message, which no lock guards, until a process that
-//! holds the loop makes them a part of its state.
+//! The user's messages for the next prompt (`git ralph tell`): one file for each message, guarded by no lock, until a
+//! process that holds the loop moves them into its state.
 
 use std::path::PathBuf;
 
@@ -14,32 +14,32 @@ pub const MESSAGES: &str = "messages";
 /// Maximum length of a message, in bytes.
 pub const LONGEST: usize = 16 * 1024;
 
-/// The most messages that are taken of those that came while an attempt ran: it can have written them.
+/// Maximum number of messages that are read of those that came during an attempt, which may have written them.
 const MOST: usize = 100;
 
 /// A message that has been read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// The name of the file that it came in: names are in the order of time.
+    /// The name of its file; names are in order of time.
     pub file: String,
-    /// The words.
+    /// The text.
     pub text: String,
     /// The attempt that was running when it was written, as story@number.
     pub during: Option<String>,
-    /// The story whose attempts are the first to be shown it; absent until one is.
+    /// The story whose attempts are shown it first; absent until an attempt is.
     pub story: Option<String>,
-    /// The other stories of which a prompt had it.
+    /// The other stories whose prompts had it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
 }
 
 impl Message {
-    /// Returns whether a prompt of this story had it.
+    /// Returns whether a prompt of this story had the message.
     fn was_shown(&self, story: &str) -> bool {
         self.story.as_deref() == Some(story) || self.others.iter().any(|other| other == story)
     }
 
-    /// Notes that a prompt of this story has it.
+    /// Notes that a prompt of this story has the message.
     fn show(&mut self, story: &str) {
         if self.was_shown(story) {
             return;
@@ -52,10 +52,10 @@ impl Message {
 }
 
 impl Store {
-    /// Leaves a message for the next prompt. Takes no lock: a run holds that for hours.
+    /// Leaves a message for the next prompt. Takes no lock, which a run holds for hours.
     ///
     /// # Errors
-    /// If there are no words, or too many, or the file cannot be written.
+    /// If the message is empty or too long, or the file cannot be written.
     pub fn tell(&self, words: &str) -> Result<(), StateError> {
         let (text, change) = (words.trim(), self.change.to_string());
         if text.is_empty() {
@@ -96,7 +96,7 @@ impl Store {
 }
 
 impl State {
-    /// Takes messages that it does not have yet; returns those. `during` is the attempt that ran when they were written.
+    /// Adds messages that the state lacks; returns them. `during` is the attempt that ran when they were written.
     pub fn take_messages(&mut self, messages: Vec<(String, String)>, during: Option<&str>) -> &[Message] {
         let known = self.here.messages.len();
         for (file, text) in messages {
@@ -126,7 +126,7 @@ impl State {
         }
     }
 
-    /// Notes that an attempt at a story, which was made beside others, was shown those that came in these files.
+    /// Notes that an attempt at a story, which was made beside others, was shown the messages in these files.
     pub fn show_messages_of(&mut self, story: &str, files: &[String]) {
         let shown = |message: &&mut Message| files.contains(&message.file);
         for message in self.here.messages.iter_mut().filter(shown) {
@@ -134,7 +134,7 @@ impl State {
         }
     }
 
-    /// Leaves out the messages that a prompt of a story had which is complete. Those of a story that was put off wait for it.
+    /// Removes the messages shown to a completed story. Messages for a story that was put off stay for it.
     pub fn settle_messages(&mut self, story: &str) {
         let put_off = &self.common.progress.put_off;
         let waits = |of: &String| {
@@ -148,7 +148,7 @@ impl State {
             .retain(|message| !message.was_shown(story) || message.story.as_ref().is_some_and(waits));
     }
 
-    /// Returns the number of messages that no attempt has been shown, of those that have been read.
+    /// Returns the number of messages in the state that no attempt has been shown.
     pub fn unshown(&self) -> usize {
         self.here
             .messages

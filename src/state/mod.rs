@@ -1,5 +1,5 @@
-//! The state of a loop: the content of `.git/ralph/<change>.toml`, saving and locking. Pure data and its file; this
-//! module knows nothing of git processes, agents or output. What is `None` is not written: TOML has nothing for it.
+//! The state of a loop: the content of `.git/ralph/<change>.toml`, its saving and locking. Pure data and its file,
+//! without git processes, agents or output. Fields that are `None` are not written: TOML cannot represent them.
 
 mod agent_session;
 mod awaiting_choice;
@@ -52,8 +52,8 @@ pub use sides::{is_side, loops, loops_among, sides};
 pub use slots::{Running, RunningGate};
 pub use store::{Lock, Store, changes, live_in, make_root};
 
-/// The version of the files that this program writes, and the highest that it reads: a program that knows an earlier one
-/// refuses them, and says that a newer git-ralph wrote them. A change that an earlier program would misread needs another.
+/// The version of the files that this program writes, and the highest that it reads: an earlier program refuses them,
+/// and names a newer git-ralph as the writer. A change that an earlier program would misread needs a new version.
 pub const VERSION: u32 = 4;
 
 /// The last version without parts.
@@ -174,31 +174,31 @@ pub struct Current {
     pub attempt: u32,
     /// The reason why the latest counted attempt failed, for the next prompt.
     pub reason: Option<String>,
-    /// The same for people, where the next prompt says less about it.
+    /// The longer reason for the user, if the next prompt has less.
     pub shown: Option<String>,
     /// The verdict of the latest attempt.
     pub verdict: Option<Verdict>,
-    /// True if it is not retried, whatever retries are left: another attempt would end in the same way.
+    /// True if it is not retried, even with retries left: another attempt would end in the same way.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_spent: bool,
-    /// True if the gates passed only with what the latest attempt made of tests, or of the scripts of gates.
+    /// True if the gates passed only with the latest attempt's changes to tests, or to the scripts of gates.
     #[serde(default, skip_serializing_if = "is_default")]
     pub needs_leave: bool,
 }
 
-/// A story that was complete, and that the user has had undone.
+/// A story that was complete, and that the user has undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Redone {
     /// The story's id.
     pub story: String,
     /// The ref that keeps its work.
     pub kept: String,
-    /// The words of the user about that.
+    /// The user's reason.
     pub words: Option<String>,
 }
 
 impl Current {
-    /// Returns the reason why the latest counted attempt failed, for people.
+    /// Returns the reason why the latest counted attempt failed, for the user.
     pub fn why(&self) -> Option<&str> {
         self.shown.as_deref().or(self.reason.as_deref())
     }
@@ -215,7 +215,7 @@ pub enum Ending {
     Keep,
     /// `abort`.
     Abort,
-    /// `run --any`, which leaves the rest to the user: a remote has the loop.
+    /// `run --any`, which closes the local loop only: a remote has the loop.
     Aside,
 }
 
@@ -238,7 +238,7 @@ pub struct Completed {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// The work that completed it; absent if the loop has no checkpoint of it, or an earlier version made that.
+    /// The work that completed it; absent if the loop has no checkpoint of it, or an earlier version made it.
     pub work: Option<Accepted>,
 }
 
@@ -264,18 +264,18 @@ impl Completed {
     }
 }
 
-/// A story without retries left, which is to be tried again after the others.
+/// A story without retries left that is to be tried again after the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PutOff {
     /// The story, as it failed.
     pub story: Current,
     /// Number of the stories that were complete when its attempt began.
     pub completed: usize,
-    /// True if it was tried again, and is not a second time.
+    /// True if it was tried again, and is not tried a second time.
     pub is_over: bool,
 }
 
-/// A summary of a story list, for readers of the state alone.
+/// A summary of a story list, for readers without access to the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
     /// Number of complete stories.
@@ -296,7 +296,7 @@ pub struct Progress {
     /// Ids that the loop skips.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<String>,
-    /// Those of them that `ralph.onFailure=later` put off.
+    /// The skipped stories that `ralph.onFailure=later` put off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_off: Vec<PutOff>,
     /// Stories that are to be done again.
@@ -304,7 +304,7 @@ pub struct Progress {
     pub redone: Vec<Redone>,
     /// The story being worked on.
     pub story: Option<Current>,
-    /// Other stories that failed, of those that are worked on side by side.
+    /// Other failed stories, when stories are attempted in parallel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Current>,
     /// Stories with a checkpoint, in order.
@@ -312,7 +312,7 @@ pub struct Progress {
     pub completed: Vec<Completed>,
 }
 
-/// The whole state of a loop. Where a field is says whether it leaves this machine: `common` is what a remote gets.
+/// The whole state of a loop. A remote gets `common`, and no other field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Version of the file format.
@@ -332,7 +332,7 @@ pub struct State {
 }
 
 impl State {
-    /// Returns the state of a loop of which nothing runs.
+    /// Returns the state of a loop in which no process runs.
     pub fn new(change: Change, common: Common, here: Here) -> Self {
         Self {
             version: VERSION,

@@ -1,4 +1,4 @@
-//! Follows a loop whose work tree was moved to another directory.
+//! Finds a loop whose work tree was moved to another directory.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use crate::fs::{seen_bytes, seen_in};
 use crate::git::{RepoLayout, path_in};
 use crate::paths::WorkTreePath;
 
-/// Lets the state name the work tree in which the loop is now, if the one that it names is none of this repository and
-/// exactly one other has its HEAD where the loop needs it: git checks a branch out in one work tree only.
+/// Updates the loop's work tree in the state, if the recorded one does not belong to this repository and exactly one
+/// other has its HEAD where the loop needs it: git checks a branch out in one work tree only.
 pub(super) fn follow(state: &mut State, common_dir: &Path) {
     let named = state.work_tree();
     let is_ours = |layout: &RepoLayout| layout.shares(common_dir);
@@ -31,7 +31,7 @@ pub(super) fn follow(state: &mut State, common_dir: &Path) {
     }
 }
 
-/// Lists the tops of the work trees that may be there, by their files (gitrepository-layout(5), `worktrees`).
+/// Lists the tops of the work trees that may exist, by their files (gitrepository-layout(5), `worktrees`).
 fn work_trees(common_dir: &Path) -> Vec<PathBuf> {
     let main = common_dir.parent().map(Path::to_owned);
     let linked = seen_in(&common_dir.join("worktrees")).filter_map(|entry| {

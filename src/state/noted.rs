@@ -1,4 +1,4 @@
-//! The user's moves since the last checkpoint, according to git's hooks and to plain files.
+//! The user's moves of HEAD since the last checkpoint, according to git's hooks and to plain files.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,12 @@ use super::State;
 use crate::git::RepoLayout;
 use crate::names::{Oid, short_branch};
 
-/// The user's actions as noted by git's hooks.
+/// The user's actions as recorded by git's hooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     /// The position of HEAD if it is not on the loop's branch: another branch, or a short object id.
     pub away: Option<String>,
-    /// The tip of the loop's branch after those commits.
+    /// The tip of the loop's branch after the user's commits.
     pub tip: Option<Oid>,
     /// Number of commits above the checkpoint that no attempt has made.
     #[serde(default)]
@@ -23,7 +23,7 @@ pub fn work_tree_of(state: &State) -> Option<RepoLayout> {
     RepoLayout::of_work_tree(state.work_tree())
 }
 
-/// Returns the number of commits that git's hooks have noted, if the branch still has the tip that they noted.
+/// Returns the number of commits that git's hooks have recorded, if the branch still has the recorded tip.
 pub fn commits(state: &State) -> usize {
     let (Some(noted), Some(layout)) = (&state.here.noted, work_tree_of(state)) else {
         return 0;
@@ -40,7 +40,7 @@ pub fn away(state: &State) -> Option<String> {
     let own = state.loop_head().branch;
     match work_tree_of(state)?.head().target() {
         Some(head) if Some(head) == own.as_deref() => None,
-        // A detached HEAD may have got commits.
+        // The user may have made commits on a detached HEAD.
         Some(head) if own.is_none() && !head.starts_with("refs/") => None,
         Some(head) => Some(shown(head)),
         None => state.here.noted.as_ref()?.away.clone(),

@@ -1,4 +1,4 @@
-//! Questions about what runs now, and about the story that it works on.
+//! Queries about the running process, and about the story that it works on.
 
 use jiff::Timestamp;
 
@@ -7,42 +7,42 @@ use super::{Current, HeldTests, Phase, Progress, PutOff, State};
 use crate::stories::Listing;
 
 impl State {
-    /// Returns what runs now: an attempt, gates, a reviewer or a hook; or ran, when its process died.
+    /// Returns the running attempt, gates, reviewer or hook; after a crash, the one that ran last.
     pub fn running(&self) -> Option<Running> {
         self.slots.borrow().first().map(|slot| slot.running.clone())
     }
 
-    /// Changes what is noted of it. Who judges an attempt notes this beside the loop, whose progress stays the same; the
-    /// caller saves.
+    /// Changes the record of the running process. Judges of an attempt change it without changing the progress; the
+    /// caller saves the state.
     pub fn note_running(&self, change: impl FnOnce(&mut Running)) {
         if let Some(slot) = self.slots.borrow_mut().first_mut() {
             change(&mut slot.running);
         }
     }
 
-    /// Notes what begins to run.
+    /// Records that a process begins to run.
     pub fn begin_running(&self, running: Running) {
         self.slots.replace(vec![SlotState { n: 1, running }]);
     }
 
-    /// Notes that it has ended.
+    /// Records that it has ended.
     pub fn end_running(&self) {
         self.slots.replace(Vec::new());
     }
 
-    /// Notes that an agent's service is waited for; the caller saves.
+    /// Records the wait for an agent's service; the caller saves the state.
     pub fn note_wait(&self, until: Timestamp, reason: &str) {
         self.here.waits_until.set(Some(until));
         self.here.waits_for.replace(Some(reason.to_owned()));
     }
 
-    /// Notes that none is waited for; the caller saves.
+    /// Records the end of the wait; the caller saves the state.
     pub fn end_wait(&self) {
         self.here.waits_until.set(None);
         self.here.waits_for.replace(None);
     }
 
-    /// Returns whether something runs, or did when its process died.
+    /// Returns whether a process runs, or did before a crash.
     pub fn is_running(&self) -> bool {
         !self.slots.borrow().is_empty()
     }
@@ -52,12 +52,12 @@ impl State {
         !self.is_running() && self.intent.is_none()
     }
 
-    /// Returns whether what runs is `complete` or `fail`, and no agent.
+    /// Returns whether `complete` or `fail` runs, and no agent.
     pub fn is_by_hand(&self) -> bool {
         self.running().is_some_and(|running| running.by_hand)
     }
 
-    /// Returns whether what runs, or did when its process died, is no word of the user's: an agent, gates or a hook.
+    /// Returns whether an agent, gates or a hook runs, or did before a crash, and no command of the user.
     pub fn is_by_process(&self) -> bool {
         self.is_running() && !self.is_by_hand()
     }
@@ -67,18 +67,18 @@ impl State {
         !self.is_by_process() && !self.is_given_to_session()
     }
 
-    /// Returns the mark of its processes.
+    /// Returns the mark of the running processes.
     pub fn run_mark(&self) -> Option<String> {
         Some(self.running()?.run)
     }
 
-    /// Returns the time since which it runs; if nothing does, since which the loop exists.
+    /// Returns the start time of the running process; if none runs, the start of the loop.
     pub fn work_began(&self) -> Timestamp {
         self.running()
             .map_or(self.common.started, |running| running.since)
     }
 
-    /// Returns the gate that runs before any attempt.
+    /// Returns the gate that runs before the first attempt.
     pub fn gate_before_work(&self) -> Option<RunningGate> {
         self.running()?.gate
     }
@@ -116,13 +116,13 @@ impl State {
         attempt.filter(|_| self.here.is_unreviewed)
     }
 
-    /// Returns the phase of the loop as programs and people read it.
+    /// Returns the phase of the loop as programs and users see it.
     pub fn shown_phase(&self) -> Phase {
         self.progress().shown(self.phase())
     }
 
-    /// Returns the skipped stories without those that the list has as complete by now. One that has its checkpoint and that
-    /// nothing marks is complete only because it is skipped.
+    /// Returns the skipped stories without those that the list shows as complete. A story that has its checkpoint and
+    /// that nothing marks is complete only because it is skipped.
     pub fn still_skipped(&self, listing: &Listing) -> Vec<String> {
         let is_marked = |id: &String| {
             let is_unmarked = self.common.unmarked.iter().any(|done| done.id == *id);
@@ -151,24 +151,24 @@ impl Progress {
         self.story.as_ref()
     }
 
-    /// Returns the ref that keeps the work of a story that is done again, and the words of the user about it.
+    /// Returns the ref that keeps the work of a story that is to be done again, and the user's reason.
     pub fn redone_at(&self, id: &str) -> Option<(&str, Option<&str>)> {
         let one = self.redone.iter().find(|one| one.story == id)?;
         Some((&one.kept, one.words.as_deref()))
     }
 
-    /// Returns whether a story was put off until the others are through.
+    /// Returns whether a story was put off until the others are tried.
     pub fn is_put_off(&self, id: &str) -> bool {
         let is_it = |other: &PutOff| other.story.id == id;
         self.skipped.iter().any(|skipped| skipped == id) && self.put_off.iter().any(is_it)
     }
 
-    /// Returns the ids of the stories that the loop skips, and of those that were put off.
+    /// Returns the ids of the stories that the user skipped, and of those that were put off.
     pub fn left_out(&self) -> (Vec<String>, Vec<String>) {
         self.skipped.iter().cloned().partition(|id| !self.is_put_off(id))
     }
 
-    /// Returns a phase of the loop as programs read it: with skipped stories, it is never complete.
+    /// Returns a phase of the loop as programs see it: with skipped stories, it is never complete.
     pub fn shown(&self, phase: Phase) -> Phase {
         match phase {
             Phase::Complete if !self.skipped.is_empty() => Phase::Exhausted,

@@ -1,4 +1,4 @@
-//! Tells the loops of the user from those that work on one story of a change beside others.
+//! Distinguishes the user's loops from those that work on one story of a change beside others.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub fn loops(common_dir: &Path) -> Result<Vec<Change>, StateError> {
     Ok(loops_among(common_dir, &changes(common_dir)?))
 }
 
-/// Returns the loops of the user among all that there are.
+/// Returns the user's loops among `all`.
 pub fn loops_among(common_dir: &Path, all: &[Change]) -> Vec<Change> {
     let all = all.iter().filter(|change| !is_side(common_dir, change));
     all.cloned().collect()
@@ -24,7 +24,7 @@ pub fn sides(common_dir: &Path, change: &Change) -> Result<Vec<Change>, StateErr
     Ok(sides)
 }
 
-/// Returns whether a loop is a side. Only names that a side can have cost anything.
+/// Returns whether a loop is a side. Reads a file only for names that a side can have.
 pub fn is_side(common_dir: &Path, change: &Change) -> bool {
     let load = || Store::new(common_dir, change).load().ok().flatten();
     change.side_of().is_some() && load().is_some_and(|state| state.here.is_side)

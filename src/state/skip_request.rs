@@ -1,4 +1,4 @@
-//! Requests to skip a story while a process holds its loop (`git ralph skip`): a file a request.
+//! Requests to skip a story while a process holds its loop (`git ralph skip`): one file for each request.
 
 use super::Store;
 use crate::fs::FileError;
@@ -9,7 +9,7 @@ const SKIPS: &str = "skips";
 /// Maximum length of a request, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-/// The first lines of a request: to skip the story that the rest names, or not to skip it any more.
+/// The first line of a request: to skip the story that the rest names, or to stop skipping it.
 const WORDS: [&str; 2] = ["skip", "undo"];
 
 /// A request that has been read.
@@ -18,12 +18,12 @@ pub struct SkipRequest {
     file: String,
     /// The id of the story.
     pub story: String,
-    /// True if the story is not to be skipped any more.
+    /// True if the story is no longer to be skipped.
     pub is_undone: bool,
 }
 
 impl Store {
-    /// Asks the process that holds the loop to skip a story, or not to skip it any more. Takes no lock.
+    /// Asks the process that holds the loop to skip a story, or to stop skipping it. Takes no lock.
     pub fn ask_to_skip(&self, story: &str, is_undone: bool) -> Result<(), FileError> {
         let word = WORDS[usize::from(is_undone)];
         self.leave(SKIPS, &format!("{word}\n{story}\n"))
@@ -46,7 +46,7 @@ impl Store {
             .collect())
     }
 
-    /// Returns the ids of the stories that are asked to be skipped, and that no later request takes back.
+    /// Returns the ids of the stories to skip, without those that a later request revoked.
     pub fn asked_to_skip(&self) -> Result<Vec<String>, FileError> {
         let mut asked: Vec<String> = Vec::new();
         for SkipRequest { story, is_undone, .. } in self.skip_requests()? {
@@ -63,7 +63,7 @@ impl Store {
         self.forget_left(SKIPS, &request.file)
     }
 
-    /// Removes all requests: the loop is over.
+    /// Removes all requests: the loop has ended.
     pub fn forget_skips(&self) -> Result<(), FileError> {
         self.door().remove(&self.file(SKIPS))
     }

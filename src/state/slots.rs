@@ -1,4 +1,4 @@
-//! The rows `[[slots]]` of a state: what runs now.
+//! The rows `[[slots]]` of a state: the running processes.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,13 +15,13 @@ pub struct Running {
     /// True if the user or a driver reports on the story: the work is theirs, and no agent runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_hand: bool,
-    /// The side in which it was made, if it was made beside others.
+    /// The side of the attempt, if it was made beside others.
     pub side: Option<u16>,
     /// The agent's process, once it is started; also its session.
     pub pid: Option<i32>,
-    /// That process's start time, so that another process with the same number is not mistaken for it.
+    /// The start time of that process: another process may get the same number.
     pub started: Option<u64>,
-    /// The gate that runs before any attempt.
+    /// The gate that runs before the first attempt.
     pub gate: Option<RunningGate>,
     /// The current or last gate of the attempt.
     pub judging: Option<RunningGate>,
@@ -33,12 +33,12 @@ pub struct Running {
     pub cost_usd: Option<f64>,
 }
 
-/// A row of `[[slots]]`: what runs in one place.
+/// A row of `[[slots]]`: the running work in one slot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct SlotState {
-    /// The number of the place.
+    /// The number of the slot.
     pub(super) n: u16,
-    /// The attempt or the gates that run there.
+    /// The attempt or the gates that run in the slot.
     #[serde(flatten)]
     pub(super) running: Running,
 }
@@ -46,7 +46,7 @@ pub(super) struct SlotState {
 /// A gate that runs now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningGate {
-    /// The gate: a shell command; of a reviewer, its name.
+    /// The shell command of a gate, or the name of a reviewer.
     pub command: String,
     /// Time of its beginning.
     pub since: Timestamp,
@@ -56,7 +56,7 @@ pub struct RunningGate {
 }
 
 impl RunningGate {
-    /// Returns the entry of a gate that begins now.
+    /// Returns the entry of a gate that starts now.
     pub fn begins(command: &str) -> Self {
         Self {
             command: command.to_owned(),
@@ -65,7 +65,7 @@ impl RunningGate {
         }
     }
 
-    /// Returns the entry of a reviewer of this name that begins now.
+    /// Returns the entry of a reviewer of this name that starts now.
     pub fn reviewer(name: &str) -> Self {
         Self {
             is_review: true,
@@ -73,14 +73,14 @@ impl RunningGate {
         }
     }
 
-    /// Returns the words for one that runs before any attempt.
+    /// Returns the heading of a gate that runs before the first attempt.
     pub fn heading(&self) -> String {
         format!("gate before any work: {}", self.command)
     }
 }
 
 impl Running {
-    /// Returns the entry for gates that run before any attempt.
+    /// Returns the entry for gates that run before the first attempt.
     pub fn gates(run: &str) -> Self {
         Self {
             run: run.to_owned(),

@@ -1,10 +1,9 @@
 //! The files of a loop: paths, saving the state, and the lock.
 //!
-//! Saving is atomic: temporary file in the same directory, fsync, rename, and fsync of the directory where a later step
-//! relies on it. The lock is a `flock`
-//! on `<change>.lock` for a whole step; the file is never deleted, so that two processes never lock two files of the
-//! same name. The git processes of a step hold it too: one that outlives its git-ralph could otherwise write a file
-//! while the next command reads it.
+//! Saving is atomic: temporary file in the same directory, fsync, rename, and fsync of the directory if a later step
+//! relies on it. The lock is a `flock` on `<change>.lock` for a whole step; the file is never deleted, so that two
+//! processes never lock two files of the same name. The git processes of a step hold it too: one that outlives its
+//! git-ralph could otherwise write a file while the next command reads it.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -37,16 +36,16 @@ pub struct Lock {
     _held: Held,
 }
 
-/// The request to end between two attempts, in the loop's directory.
+/// The file in the loop's directory that requests an end between two attempts.
 const STOP: &str = "stop";
 
 /// Time to wait for a git, or a runner, whose git-ralph was killed.
 const OUTLIVED_WAIT: Duration = Duration::from_secs(5);
-/// Time that such a runner has to end what it runs.
+/// Time within which such a runner must end its processes.
 const RUNNER_WAIT: Duration = Duration::from_secs(2);
-/// Time to wait for a runner that was killed: on a loaded machine its end takes long, but it comes.
+/// Time to wait for a killed runner: on a loaded machine its end takes long.
 const KILLED_WAIT: Duration = Duration::from_secs(15);
-/// Time to wait for a run of one change that stops because the run of several that began it was killed.
+/// Time to wait for the run of one change to stop after the run of several changes that started it was killed.
 const ABANDONED_WAIT: Duration = Duration::from_secs(20);
 const OUTLIVED_POLL: Duration = Duration::from_millis(20);
 
@@ -63,7 +62,7 @@ impl Store {
         }
     }
 
-    /// Returns the door through which the loop's files are changed: that of git's directory.
+    /// Returns the handle for changing the loop's files, relative to git's directory.
     pub fn door(&self) -> Below {
         door_above(&self.root)
     }
@@ -103,7 +102,7 @@ impl Store {
         self.file("gates-at-start.log")
     }
 
-    /// Removes the state and the directory of a loop that is over. The caller holds the lock, whose file stays.
+    /// Removes the state and the directory of a finished loop. The caller holds the lock, whose file stays.
     pub fn remove_files(&self) -> Result<(), FileError> {
         let door = self.door();
         door.remove(&self.state_file())?;
@@ -113,7 +112,7 @@ impl Store {
     /// Creates the loop's directories, accessible only to the user.
     pub fn make_dirs(&self) -> Result<(), StateError> {
         share_root(&self.root)?;
-        // An attempt whose git-ralph was killed may have put links or pipes here, which redirect writes or block.
+        // An attempt whose git-ralph was killed may have put symlinks or pipes here, which redirect writes or block.
         let door = self.door();
         for path in [self.dir(), self.lock_path()] {
             if is_special(&path) {
@@ -153,7 +152,7 @@ impl Store {
         self.lock_file(&dir.join(".start.lock"))
     }
 
-    /// Takes the lock under which a work tree is made for the loop; makes nothing else of the loop.
+    /// Takes the lock under which a work tree is made for the loop; creates no other file of the loop.
     ///
     /// # Errors
     /// [`StateError::Busy`] if another process has it.
@@ -163,7 +162,7 @@ impl Store {
     }
 
     fn lock_file(&self, path: &Path) -> Result<Lock, StateError> {
-        // The directory `ralph` is ours too: a link in its place is not followed.
+        // git-ralph owns the directory `ralph` too: a symlink in its place is not followed.
         let file = door_above(path.parent().unwrap_or(path))
             .open_or_make(path)
             .map_err(|source| file_error("open", path, source))?;
@@ -187,7 +186,7 @@ impl Store {
                 return Err(StateError::Busy { change, holder });
             }
             if begun.elapsed() >= RUNNER_WAIT && has_killed.is_none() {
-                // Something keeps it from running: what it runs is ended as that of a git-ralph without a runner.
+                // The runner is stopped: its processes are ended like those of a git-ralph without a runner.
                 has_killed = Some(process_of(&holder).is_some_and(kill_runners_of));
             }
             let wait = match has_killed {
@@ -233,7 +232,7 @@ impl Store {
             lines.find(|line| line.starts_with(b"phase = ")) == Some(b"phase = \"finished\"")
         };
         let path = self.state_file();
-        // This is called very often: a state that would take long to read is skipped.
+        // This is called very often: a state that takes long to read is skipped.
         match read_regular(&path, Links::Refused, MOST_AT_A_GLANCE) {
             Ok(text) if is_closed(&text) => Ok(None),
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
@@ -257,8 +256,8 @@ impl Store {
         }
     }
 
-    /// Returns whether another loop of the repository may have run since then: a process holds it, or has written to its files.
-    /// Takes no lock: the next command of that loop would find it taken.
+    /// Returns whether another loop of the repository may have run since then: a process holds it, or has written its
+    /// files. Takes no lock, which would block the next command of that loop.
     pub fn may_another_have_run(&self, since: SystemTime) -> bool {
         let has_written = |other: &Self| {
             let files = [other.state_file(), other.file("events.jsonl")];
@@ -273,14 +272,14 @@ impl Store {
         })
     }
 
-    /// Returns the slots of the other loops of the repository that processes hold. Takes no lock either.
+    /// Returns the slots of the other loops of the repository that processes hold. Takes no lock.
     pub fn others_held(&self) -> Result<Vec<Slot>, StateError> {
         let mut all = changes_in(&self.root)?;
         all.retain(|change| *change != self.change && self.of_other(change).is_held());
         Ok(all.iter().map(|change| self.of_other(change).slot()).collect())
     }
 
-    /// Returns whether a process holds the lock; gives what is left of a git-ralph that was killed a moment to end.
+    /// Returns whether a process holds the lock; waits briefly for the processes of a killed git-ralph to end.
     pub fn is_still_held(&self) -> bool {
         let begun = Instant::now();
         while self.is_held() {
@@ -293,8 +292,8 @@ impl Store {
         false
     }
 
-    /// Returns whether a process that is not certainly gone holds the lock. What is left of one that was killed does not
-    /// count, not even if it is stopped: whatever takes the lock ends it.
+    /// Returns whether a process that may be alive holds the lock. Processes of a killed git-ralph do not count, not
+    /// even stopped ones: the next process that takes the lock ends them.
     pub fn is_held_by_living(&self) -> bool {
         self.is_held() && !read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder))
     }
@@ -306,18 +305,18 @@ impl Store {
 
     /// Returns whether the process that holds the lock, or held it last, is certainly gone.
     pub fn holder_is_gone(&self) -> bool {
-        // From within a box its process is not seen, but its lock is.
+        // In a sandbox the process is invisible, but its lock is visible.
         read_holder(&self.lock_path()).is_ok_and(|holder| is_gone(&holder)) && !self.is_held()
     }
 
-    /// Asks the process that holds the loop to end between two attempts. Its start is noted where the system shows it: in a
+    /// Asks the process that holds the loop to end between two attempts. Records its start time, if known: in a
     /// container, the process of the next run can have the same number.
     pub fn ask_to_stop(&self, holder: i32) -> Result<(), StateError> {
         let request = stop_request(holder);
         Ok(self.door().write_private(&self.file(STOP), &request)?)
     }
 
-    /// Forgets such a request.
+    /// Removes the request.
     pub fn forget_stop(&self) -> Result<(), StateError> {
         Ok(self.door().remove(&self.file(STOP))?)
     }
@@ -328,27 +327,27 @@ impl Store {
         self.is_stop_asked_of(processes::ourselves())
     }
 
-    /// Returns whether the process that holds the loop was asked so.
+    /// Returns whether the process that holds the loop was asked to end between two attempts.
     pub fn is_holder_asked_to_stop(&self) -> bool {
         self.holder().is_some_and(|holder| self.is_stop_asked_of(holder))
     }
 
     fn is_stop_asked_of(&self, process: i32) -> bool {
         let asked = read_holder(&self.file(STOP));
-        // Who does not see this process cannot note its start.
+        // A process that does not see this one cannot record its start time.
         asked.is_ok_and(|asked| asked.ends_with('\n') && stop_request(process).starts_with(&asked))
     }
 
-    /// Saves the state so that a crash or a power cut leaves either the old or the new one, and what comes after this call
-    /// can rely on the new one.
+    /// Saves the state so that a crash or a power cut leaves either the old or the new one, and later operations can
+    /// rely on the new one.
     ///
-    /// # Errors
+    /// If the state cannot be written; the old one is then unchanged.
     /// If it cannot be written; the old state is then unchanged.
     pub fn save(&self, state: &State) -> Result<(), StateError> {
         self.save_for(state, Durability::Synced)
     }
 
-    /// Saves the state where less is enough.
+    /// Saves the state with less durability.
     pub fn save_for(&self, state: &State, durability: Durability) -> Result<(), StateError> {
         let path = self.state_file();
         let text = state.text().map_err(|error| StateError::Damaged {
@@ -382,7 +381,7 @@ pub fn live_in(common_dir: &Path, top: &Path) -> Result<Option<State>, StateErro
 }
 
 fn changes_in(root: &Path) -> Result<Vec<Change>, StateError> {
-    // What hides the loops is not taken for none.
+    // A file that hides the loops does not mean that there are none.
     if target_of(root)?.is_some_and(|found| !found.is_dir()) {
         return Err(StateError::NoDirectory(root.to_owned()));
     }
@@ -398,10 +397,10 @@ fn changes_in(root: &Path) -> Result<Vec<Change>, StateError> {
     Ok(found)
 }
 
-/// Writes this process into its lock file. All have the same length, so that a file need not be emptied first: some
-/// file systems take as long for that as for a sync.
+/// Writes this process into its lock file. All entries have the same length, so that the file need not be emptied
+/// first: on some file systems that is as slow as a sync.
 fn write_holder(file: &File) -> io::Result<()> {
-    // It may also be a file outside, which is locked, but not written.
+    // It may be a hard link to a file outside, which is locked, but not written.
     if has_other_names(&file.metadata()?) {
         return Ok(());
     }
@@ -423,7 +422,7 @@ fn process_of(holder: &str) -> Option<i32> {
     holder.trim().strip_prefix("process ")?.parse().ok()
 }
 
-/// Returns the text of a request to this process to end, and to no later one of the same number.
+/// Returns the text of a request to this process, and to no later one with the same number, to end.
 fn stop_request(pid: i32) -> String {
     let start = processes::started_at(pid).map_or(String::new(), |start| format!("started {start}\n"));
     format!("process {pid}\n{start}")
@@ -434,20 +433,20 @@ fn is_gone(holder: &str) -> bool {
     process_of(holder).is_some_and(processes::is_gone)
 }
 
-/// Returns the permissions of others in a directory that git shares with them (`core.sharedRepository`).
+/// Returns the permissions of other users in a directory that git shares with them (`core.sharedRepository`).
 fn shared_bits(dir: &Path) -> u32 {
     let mode = seen(dir).map_or(0, |found| found.permissions().mode());
     // In a shared repository the group may write; read permission alone means nothing.
     if mode & 0o020 == 0 { 0 } else { mode & 0o077 }
 }
 
-/// Returns the door to git's directory from the directory of all loops, which is right below it.
+/// Returns the handle of git's directory, the parent of the directory of all loops.
 fn door_above(root: &Path) -> Below {
     Below::new(root.parent().unwrap_or(root))
 }
 
-/// Replaces what an attempt put in the place of the directory of all loops, which may lead anywhere. Makes nothing where
-/// nothing is: the repository itself may be gone.
+/// Replaces an entry that an attempt put in the place of the directory of all loops, such as a symlink. Creates nothing
+/// if there is no entry: the repository itself may be gone.
 fn clear_root(root: &Path) -> Result<(), FileError> {
     if is_special(root) {
         share_root(root)?;
@@ -455,15 +454,15 @@ fn clear_root(root: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Makes the directory of all loops, unless it is there.
+/// Makes the directory of all loops, if it is missing.
 pub fn make_root(common_dir: &Path) -> Result<(), FileError> {
     share_root(&common_dir.join("ralph"))
 }
 
-/// Makes the directory of all loops accessible to those who share the repository: each has loops of their own,
-/// accessible only to them.
+/// Makes the directory of all loops accessible to all users of the repository: each has their own loops, accessible
+/// only to them.
 fn share_root(root: &Path) -> Result<(), FileError> {
-    // What an attempt put in its place may lead anywhere.
+    // An entry that an attempt put in its place may lead anywhere.
     let door = door_above(root);
     if is_special(root) {
         door.remove_file(root)?;

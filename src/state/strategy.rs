@@ -1,4 +1,4 @@
-//! The answers that depend on a loop's strategy: the ref of its checkpoints, the place of HEAD, and the index that
+//! The differences between the strategies of a loop: the ref of its checkpoints, the place of HEAD, and the index that
 //! describes the work tree.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::settings::Strategy;
 const INDEX: &str = "loop.index";
 
 impl Strategy {
-    /// Returns the full name of the ref on which the checkpoints of `change` hang.
+    /// Returns the full name of the ref that points to the last checkpoint of `change`.
     pub fn tip_ref(self, change: &Change) -> String {
         match self {
             Self::Branch => change.branch_ref(),
@@ -30,7 +30,7 @@ impl Strategy {
         self == Self::Stash
     }
 
-    /// Returns the short name of the branch on which HEAD is during a loop that begins at `head`.
+    /// Returns the short name of the branch that HEAD is on during a loop that begins at `head`.
     pub fn branch(self, change: &Change, head: &Head) -> String {
         match self {
             Self::Branch => change.branch(),
@@ -40,12 +40,12 @@ impl Strategy {
 }
 
 impl State {
-    /// Returns whether the checkpoints are on a branch of their own, where HEAD is.
+    /// Returns whether the checkpoints are on the loop's own branch, with HEAD on it.
     pub fn has_branch(&self) -> bool {
         !self.common.strategy.leaves_head()
     }
 
-    /// Returns the full name of the ref on which the checkpoints hang.
+    /// Returns the full name of the ref that points to the last checkpoint.
     pub fn tip_ref(&self) -> String {
         self.common.strategy.tip_ref(&self.change)
     }
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    /// Returns what `git checkout` needs to bring HEAD there: a branch, or the commit of a detached HEAD.
+    /// Returns the argument with which `git checkout` brings HEAD there: a branch, or the commit of a detached HEAD.
     pub fn loop_place(&self) -> String {
         match self.loop_head() {
             Head {
@@ -84,13 +84,12 @@ impl State {
         )
     }
 
-    /// Returns whether HEAD is on the branch where it must be, or is detached if it must be: commits of the user's may have
-    /// moved it.
+    /// Returns whether HEAD is on the required branch, or detached if required: the user's commits may have moved it.
     pub fn is_branch_of(&self, head: &Head) -> bool {
         head.branch == self.loop_head().branch
     }
 
-    /// Returns whether HEAD is on the branch where it must be; a detached one, at its commit.
+    /// Returns whether HEAD is on the required branch, or detached at the required commit.
     pub fn is_place(&self, head: &Head) -> bool {
         head.is_at(&self.loop_head())
     }

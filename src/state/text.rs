@@ -1,4 +1,4 @@
-//! The state as text: the file of a loop, and what of it travels.
+//! The state as text: the file of a loop, and the part that travels.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use super::{Before, Common, Here, LAST_FLAT, State, StateError, VERSION, flat};
 use crate::names::Change;
 use crate::paths::WorkTreePath;
 
-/// The version alone, which is read first: a newer file may have any other form.
+/// The version alone, which is read first: a newer file may have any other format.
 #[derive(Deserialize)]
 struct VersionOnly {
     version: u32,
 }
 
-/// A state as it travels.
+/// The part of a state that travels.
 #[derive(Serialize, Deserialize)]
 struct Travelling {
     version: u32,
@@ -31,7 +31,7 @@ impl State {
         toml::to_string(self)
     }
 
-    /// Reads the text of a loop's file at this path.
+    /// Parses the text of the loop's file at this path.
     pub(super) fn parse(text: &str, path: &Path) -> Result<Self, StateError> {
         let state: Self = parse(text, path, flat::in_parts)?;
         match state.intent.as_ref().filter(|intent| !intent.stays_inside()) {
@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// Reads the text of a state that another machine wrote: nothing in it is of this machine.
+    /// Parses the text of a state that another machine wrote, without any part of this machine.
     pub fn from_elsewhere(text: &str) -> Result<Self, String> {
         let path = Path::new("state.toml");
         let came: Travelling = parse(text, path, flat::from_elsewhere).map_err(|error| error.to_string())?;
@@ -54,7 +54,7 @@ impl State {
 }
 
 impl Common {
-    /// Returns the text that a remote gets of the loop of this change.
+    /// Returns the text about the loop of this change that a remote gets.
     pub fn text(self, change: &Change) -> Result<String, toml::ser::Error> {
         toml::to_string(&Travelling {
             version: VERSION,
@@ -64,7 +64,7 @@ impl Common {
     }
 }
 
-/// Reads a text of this version, or of an earlier one with the help of `in_parts`.
+/// Parses a text of this version, or of an earlier one by means of `in_parts`.
 fn parse<T: DeserializeOwned>(
     text: &str,
     path: &Path,
