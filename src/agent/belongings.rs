@@ -1,9 +1,9 @@
-//! Lists what the agents that are known by name need in a box: the rows of their presets.
+//! Lists the files and variables that the agents known by name need in a sandbox: the rows of their presets.
 //!
-//! Taken from what each reads and writes in the home directory when it runs as its preset runs it (strace(1)), and from
-//! where it keeps its sign-in; those that could not be run (`tried` in their presets), from their manuals. Settings can
-//! only be read, because they can hold commands that the agent would run for the user later. A file that the agent
-//! replaces by another one (rename(2)) cannot be shared with it: it gets a copy, and its sign-in is brought back.
+//! Sources: the files that each agent reads and writes in the home directory when it runs as its preset runs it
+//! (strace(1)), and the place of its sign-in; for agents that could not be run (`tried` in their presets), their
+//! manuals. Settings are read-only, because they can contain commands that the agent would run for the user later. A
+//! file that the agent replaces (rename(2)) cannot be shared with it: it gets a copy, and its sign-in is copied back.
 
 use crate::sandbox::{Belongings, Directory, Place};
 
@@ -24,7 +24,7 @@ pub(super) const CLAUDE: Belongings = Belongings {
                 "telemetry",
                 "todos",
             ],
-            // The keys by which it reaches the user's other sessions, and what those source before a command.
+            // The keys to the user's other sessions, and files that these source before a command.
             hidden: &["session-env", "sessions", "shell-snapshots"],
             ..Directory::read(".claude")
         }),
@@ -32,7 +32,7 @@ pub(super) const CLAUDE: Belongings = Belongings {
         Place::Read(".local/share/claude"),
     ],
     variables: &["ANTHROPIC_", "CLAUDE_"],
-    // Otherwise it does not work without asking where it is run by root.
+    // Without this variable, the agent asks for permissions if root runs it.
     told: &[("IS_SANDBOX", "1")],
     ..Belongings::NONE
 };
@@ -43,7 +43,7 @@ pub(super) const CODEX: Belongings = Belongings {
         written: &["history.jsonl", "log", "sessions", "version.json"],
         returned: &["auth.json"],
         copied: &["installation_id"],
-        // The user's other sessions have programs in some of them.
+        // The user's other sessions have programs in some of these.
         hidden: &[
             "*.sqlite",
             "*.sqlite-shm",
@@ -71,7 +71,7 @@ pub(super) const GEMINI: Belongings = Belongings {
             "oauth_creds.json",
         ],
         copied: &["installation_id", "projects.json", "state.json"],
-        // It runs a program of the one, and git in the repositories of the other.
+        // The agent runs git in the repositories of `history`, and a program from `tmp`.
         hidden: &["history", "tmp"],
         ..Directory::read(".gemini")
     })],
@@ -81,7 +81,7 @@ pub(super) const GEMINI: Belongings = Belongings {
 
 pub(super) const OPENCODE: Belongings = Belongings {
     places: &[
-        // A sign-in can name a server whose settings hold commands, and it runs git in its snapshots.
+        // A sign-in can name a server whose settings contain commands, and the agent runs git in its snapshots.
         Place::Directory(Directory {
             written: &["log", "storage"],
             copied: &["auth.json"],
@@ -89,7 +89,7 @@ pub(super) const OPENCODE: Belongings = Belongings {
             ..Directory::read(".local/share/opencode")
         }),
         Place::Written(".local/state/opencode"),
-        // It installs what its plugins need there, and ends where it cannot.
+        // The agent installs dependencies of its plugins there, and exits if it cannot.
         Place::Directory(Directory::read(".config/opencode")),
         Place::Read(".opencode/bin"),
     ],
@@ -114,7 +114,7 @@ pub(super) const QWEN: Belongings = Belongings {
         written: &["debug", "projects", "todos", "usage"],
         returned: &["oauth_creds.json"],
         copied: &["installation_id", "output-language.md", "usage_record.jsonl"],
-        // It sets the mode of the one, and ends where it cannot; the other can hold programs.
+        // The agent sets the mode of `extension-store`, and exits if it cannot; `tmp` can contain programs.
         hidden: &["extension-store", "tmp"],
         ..Directory::read(".qwen")
     })],
@@ -126,7 +126,7 @@ pub(super) const PI: Belongings = Belongings {
     places: &[Place::Directory(Directory {
         variable: Some("PI_CODING_AGENT_DIR"),
         written: &["sessions"],
-        // A key in it can be a command.
+        // A key in these files can be a command.
         copied: &["auth.json", "models-store.json"],
         ..Directory::read(".pi/agent")
     })],
@@ -194,7 +194,7 @@ pub(super) const CLINE: Belongings = Belongings {
             hidden: &["db", "locks"],
             ..Directory::read(".cline/data")
         }),
-        // It replaces the file with its sign-in; the commands of servers are in another one.
+        // The agent replaces the file with its sign-in; the commands of servers are in another file.
         Place::Directory(Directory {
             returned: &["*"],
             hidden: &["cline_mcp_settings.json"],
@@ -202,7 +202,7 @@ pub(super) const CLINE: Belongings = Belongings {
         }),
     ],
     variables: &["CLINE_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_"],
-    // Otherwise it asks its daemon outside the box to do the work, if one runs.
+    // Without this variable, the agent asks its daemon outside the sandbox to do the work, if one runs.
     told: &[("CLINE_SESSION_BACKEND_MODE", "local")],
     ..Belongings::NONE
 };
@@ -244,7 +244,7 @@ pub(super) const CURSOR_AGENT: Belongings = Belongings {
         Place::Directory(Directory {
             written: &["chats"],
             copied: &["cli-config.json"],
-            // What the user trusts in each project.
+            // The user's trust settings for each project.
             hidden: &["projects"],
             ..Directory::read(".cursor")
         }),
@@ -280,7 +280,7 @@ pub(super) const KIMI: Belongings = Belongings {
         variable: Some("KIMI_CODE_HOME"),
         written: &["credentials", "logs", "sessions", "telemetry"],
         copied: &["device_id", "session_index.jsonl", "workspaces.json"],
-        // With the token of its server the work could be done outside.
+        // With the token of its server, the agent could work outside the sandbox.
         hidden: &["cache", "search-index", "server", "server.token", "updates"],
         ..Directory::read(".kimi-code")
     })],
@@ -294,7 +294,7 @@ pub(super) const KIRO_CLI: Belongings = Belongings {
             written: &["sessions"],
             ..Directory::read(".kiro")
         }),
-        // A file in it can be sourced by the user's shell.
+        // The user's shell may source a file in this directory.
         Place::Directory(Directory {
             copied: &["data.sqlite3*"],
             ..Directory::read(".local/share/kiro-cli")
@@ -317,7 +317,7 @@ pub(super) const OPENHANDS: Belongings = Belongings {
 pub(super) const CRUSH: Belongings = Belongings {
     places: &[
         Place::Directory(Directory::read(".config/crush")),
-        // Settings of it can hold commands.
+        // These settings can contain commands.
         Place::Directory(Directory {
             copied: &["*.json"],
             ..Directory::read(".local/share/crush")

@@ -19,7 +19,7 @@ pub enum AgentCommand {
 }
 
 impl AgentCommand {
-    /// Returns the command that asks for no sandbox of its own: these arguments are replaced by another.
+    /// Returns the command without the agent's own sandbox: replaces these arguments by `none`.
     pub fn without_sandbox(&self, args: &[&str], none: &str) -> Self {
         match self {
             Self::Args(words) => {
@@ -33,8 +33,8 @@ impl AgentCommand {
         }
     }
 
-    /// Returns the argument list to start, with the path of the prompt file put in, and whether the command named it:
-    /// if so, the agent reads the prompt from there and not from standard input.
+    /// Returns the argument list to start, with the path of the prompt file inserted, and whether the command named it:
+    /// if so, the agent reads the prompt from that file and not from standard input.
     pub fn argv(&self, prompt_file: &Path) -> (Vec<OsString>, bool) {
         let path = prompt_file.to_string_lossy();
         match self {
@@ -54,8 +54,8 @@ impl AgentCommand {
         }
     }
 
-    /// Returns the program that the command names, if it cannot be found. Nothing is run to find out: of a shell line,
-    /// only a plain first word is checked.
+    /// Returns the program that the command names, if it cannot be found. Runs no process: of a shell line, checks only
+    /// a plain first word.
     pub fn missing_program(&self, dir: &Path) -> Option<String> {
         let program = self.first_word()?;
         let is_missing = find_program(&program, dir).is_none();
@@ -77,7 +77,7 @@ impl AgentCommand {
         first.rsplit('/').next().unwrap_or(&first).to_owned()
     }
 
-    /// Returns true if this program, in whatever directory, is a word of the command.
+    /// Returns true if a word of the command is this program, in any directory.
     pub(super) fn runs(&self, program: &str) -> bool {
         self.words()
             .any(|word| word.rsplit('/').next().is_some_and(|name| name == program))
@@ -112,27 +112,27 @@ impl fmt::Display for AgentCommand {
     }
 }
 
-/// Words that a shell knows without a file on PATH, and that may begin an agent's line.
+/// Words that a shell interprets itself, and that may begin an agent's line.
 const SHELL_WORDS: &[&str] = &[
     ".", ":", "[", "break", "case", "cd", "command", "continue", "echo", "eval", "exec", "exit", "export",
     "false", "for", "if", "printf", "pwd", "read", "return", "set", "shift", "test", "trap", "true", "type",
     "ulimit", "umask", "unset", "until", "wait", "while",
 ];
 
-/// Returns the program of a shell line, without its directory and its arguments: of its first plain word, or `sh`.
+/// Returns the program of a shell line, without directory and arguments: its first plain word, or `sh`.
 pub fn program_of(line: &str) -> &str {
     let first = first_word(line).unwrap_or("sh");
     first.rsplit('/').next().unwrap_or(first)
 }
 
-/// Returns the first word of a command line that is no assignment, if a shell would look for a program of that name.
+/// Returns the first word of a command line that is no assignment, if a shell would search PATH for it.
 pub fn plain_first_word(line: &str) -> Option<&str> {
     first_word(line).filter(|word| !SHELL_WORDS.contains(word))
 }
 
 fn first_word(line: &str) -> Option<&str> {
     let is_assignment = |word: &&str| word.contains('=') && !word.starts_with('=');
-    // Only a shell knows where a value ends that has one of these in it.
+    // Only a shell can find the end of a value with one of these characters.
     let is_plain = |word: &str| !word.contains(['\'', '"', '`', '$', '\\', '(']);
     if !line.split_whitespace().take_while(is_assignment).all(is_plain) {
         return None;

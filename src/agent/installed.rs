@@ -1,5 +1,5 @@
-//! Finds the version of an installed program without running it: most agents come as packages, whose file says it. A program
-//! that is asked `--version` may not know that, and begin to work.
+//! Finds the version of an installed program without running it: most agents are installed as packages, whose file has
+//! it. A program that does not know `--version` may begin to work.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -11,16 +11,16 @@ use super::command::AgentCommand;
 use crate::async_cmd::find_program;
 use crate::fs::{Links, read_regular_text};
 
-/// The most directories above a program that can be its package's.
+/// Maximum number of directories above a program that are searched for its package.
 const MOST_ABOVE: usize = 5;
 
-/// The most bytes of a package's file.
+/// Maximum size of a package's file, in bytes.
 const MOST: u64 = 1 << 20;
 
-/// The longest version, in characters.
+/// Maximum length of a version, in characters.
 const VERSION_CHARS: usize = 40;
 
-/// The part of a `package.json` that tells which programs are the package's.
+/// The part of a `package.json` that names the package's programs.
 #[derive(Deserialize)]
 struct Package {
     #[serde(default)]
@@ -31,11 +31,11 @@ struct Package {
 }
 
 impl Package {
-    /// Returns whether this program is one of its own.
+    /// Returns whether this program belongs to the package.
     fn has(&self, program: &str) -> bool {
         match &self.bin {
             Value::Object(programs) => programs.contains_key(program),
-            // Its name is that of the package, without the scope.
+            // The program is named like the package, without its scope.
             Value::String(_) => self.name.rsplit('/').next() == Some(program),
             _ => false,
         }
@@ -43,8 +43,8 @@ impl Package {
 }
 
 impl AgentCommand {
-    /// Returns the version of the package that the program was installed from, if it is one that says so; `dir` is where a
-    /// relative path begins.
+    /// Returns the version of the package that installed the program, if the package has one; `dir` is the base of a
+    /// relative path.
     pub fn installed_version(&self, dir: &Path) -> Option<String> {
         let program = self.first_word()?;
         let name = program.to_string_lossy().into_owned();
@@ -54,7 +54,7 @@ impl AgentCommand {
 }
 
 fn version_of(file: &Path, program: &str) -> Option<String> {
-    // A package manager puts a link on PATH.
+    // A package manager installs a symlink on PATH.
     let file = file.canonicalize().ok()?;
     let dirs = file.ancestors().skip(1).take(MOST_ABOVE);
     let packages = dirs.filter_map(|dir| {
@@ -68,7 +68,7 @@ fn version_of(file: &Path, program: &str) -> Option<String> {
     short(&package.version)
 }
 
-/// Returns a version as it is recorded: its first word, without what acts on a terminal; `None` if nothing is left.
+/// Returns the first word of a version, without control characters; `None` if nothing is left.
 pub fn short(version: &str) -> Option<String> {
     let word = version.split_whitespace().next()?;
     let shown = word.chars().filter(|char| !char.is_control());
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(given.installed_version(Path::new("/")).as_deref(), Some("1.2.3"));
         say(r#"{"name":"@maker/agent","version":"1.2.3","bin":"dist/bin/main.js"}"#);
         assert_eq!(of("bin/agent").as_deref(), Some("1.2.3"));
-        // Another package of the same directories, or no package.
+        // A package of the same directories that has another program, or none.
         say(r#"{"name":"x","version":"1.2.3","bin":{"other":"y"}}"#);
         assert_eq!(of("bin/agent"), None);
         say(r#"{"version":3,"bin":{"agent":1}}"#);

@@ -1,4 +1,4 @@
-//! Ends the processes of an attempt whose git-ralph was killed, as far as git-ralph recognizes them.
+//! Ends the processes of an attempt whose git-ralph was killed, if git-ralph recognizes them.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub struct Orphaned<'a> {
     pub run: String,
     /// Its first process, which is also its session.
     pub pid: Option<i32>,
-    /// The start of that process, in ticks of the system's own.
+    /// The start of that process, in clock ticks.
     pub started: Option<u64>,
     /// The beginning of the attempt.
     pub since: Timestamp,
@@ -52,13 +52,13 @@ impl Orphaned<'_> {
     }
 
     /// Finds processes that may belong to the attempt: they began after it in a session of their own, their parent
-    /// ended, and they work in its work tree. The same is true of a server that was started by hand meanwhile, so
+    /// exited, and they run in its work tree. All of this also holds for a server that the user started meanwhile, so
     /// git-ralph does not end them.
     fn suspects(&self) -> Vec<i32> {
         let (Some(since), Some(table)) = (self.started, Table::read()) else {
             return Vec::new();
         };
-        // Ticks of an earlier boot say nothing about the processes of this one.
+        // Ticks of an earlier boot cannot be compared with the ticks of this one.
         if processes::booted().is_none_or(|booted| booted > self.since.as_second()) {
             return Vec::new();
         }

@@ -1,7 +1,7 @@
 //! The agents that git-ralph knows by name: one table, shown by `git ralph doctor` and by
 //! the manual.
 //!
-//! Each line was tried by running the program unattended, unless it says that it was not.
+//! Each command line was tried by running the program unattended, unless it says otherwise.
 
 use std::ffi::OsString;
 
@@ -18,17 +18,17 @@ pub struct Preset {
     pub program: &'static str,
     /// The arguments with which it reads the prompt on standard input and works unattended.
     pub args: &'static [&'static str],
-    /// Environment variables that it needs for that.
+    /// Environment variables required for that.
     pub env: &'static [(&'static str, &'static str)],
     /// The format of its output with these arguments.
     pub format: Format,
-    /// The argument with which it acts without asking, if it has one.
+    /// The argument that makes it act without asking, if it has one.
     pub unasked: Option<&'static str>,
     /// The prefix of the files that it leaves in the top directory of the work tree for its own use.
     pub litter: Option<&'static str>,
     /// True if this line was tried with the real program.
     pub tried: bool,
-    /// Its part of the home directory and the environment, in a box.
+    /// Its files in the home directory and its environment variables, in a sandbox.
     pub belongings: Belongings,
 }
 
@@ -53,20 +53,20 @@ pub const ALL: &[Preset] = &[
     },
     Preset {
         args: &["--yolo", "--output-format", "stream-json"],
-        // Otherwise it asks whether it may trust the directory.
+        // Without this variable, the agent asks whether to trust the directory.
         env: &[("GEMINI_CLI_TRUST_WORKSPACE", "true")],
         format: Format::Gemini,
         unasked: Some("--yolo"),
         ..Preset::of("gemini", belongings::GEMINI)
     },
     Preset {
-        // Its log says why a step is tried again and again.
+        // Its log contains the reason why a step is repeated.
         args: &["run", "--format", "json", "--print-logs", "--log-level", "ERROR"],
         format: Format::Opencode,
         ..Preset::of("opencode", belongings::OPENCODE)
     },
     Preset {
-        // Without the second, a command that names the loop's own files is refused.
+        // Without `--allow-all-paths`, the agent refuses a command that names the loop's own files.
         args: &[
             "--allow-all-tools",
             "--allow-all-paths",
@@ -87,7 +87,7 @@ pub const ALL: &[Preset] = &[
     Preset {
         args: &["-p", "--mode", "json"],
         format: Format::Pi,
-        // It never asks.
+        // This agent never asks.
         unasked: Some("-p"),
         ..Preset::of("pi", belongings::PI)
     },
@@ -118,7 +118,7 @@ pub const ALL: &[Preset] = &[
         ..Preset::of("droid", belongings::DROID)
     },
     Preset {
-        // Otherwise a daemon does the work, which stays when the attempt ends.
+        // Without this variable, a daemon does the work, and outlives the attempt.
         env: &[("CLINE_SESSION_BACKEND_MODE", "local")],
         ..Preset::of("cline", belongings::CLINE)
     },
@@ -163,7 +163,7 @@ pub const ALL: &[Preset] = &[
         ..Preset::of("kiro-cli", belongings::KIRO_CLI)
     },
     Preset {
-        // Without `--json` nothing tells of an error of its service.
+        // Only the output with `--json` shows errors of its service.
         args: &[
             "--headless",
             "--json",
@@ -183,7 +183,7 @@ pub const ALL: &[Preset] = &[
 ];
 
 impl Preset {
-    /// Returns one that was tried, is called like its program, and prints plain text.
+    /// Returns a preset that was tried, is named like its program, and prints plain text.
     const fn of(name: &'static str, belongings: Belongings) -> Self {
         Self {
             name,
@@ -212,7 +212,7 @@ impl Preset {
         AgentCommand::Args(self.words().map(OsString::from).collect())
     }
 
-    /// Returns its command line, for people.
+    /// Returns its command line, for display.
     #[must_use]
     pub fn line(&self) -> String {
         self.words().collect::<Vec<_>>().join(" ")

@@ -1,5 +1,5 @@
-//! Knows the sentences that say no more than that a story is done. Conditions and announcements have no end in any language, so it is
-//! the words of an affirmation that are known: a sentence with any other word beside a promise leaves doubt.
+//! Recognizes sentences that only say that a story is done. Conditions and announcements are endless in any language,
+//! so the words of affirmations are listed: a sentence with any other word beside a promise is doubtful.
 
 use super::sentence::{AROUND, Sentence, lower, phrases};
 
@@ -8,17 +8,17 @@ const WORDS: &str = include_str!("affirmed.txt");
 /// The completion that is searched in a sentence.
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
-/// Words for what is good if there is none of it.
+/// Words for faults, of which zero is good.
 const FAULTS: &str =
     "error, errors, failure, failures, warning, warnings, issue, issues, regressions, problems";
 
-/// Words that make a question or a condition of a sentence that begins with them.
+/// First words that make a sentence a question or a condition.
 const INVERTED: &str = "is, are, was, were, has, have, ist, sind, laufen, passent, pasan, passam, passano";
 
-/// The longest sentence that is read, in bytes: an affirmation is short.
+/// Maximum length of a sentence in bytes: an affirmation is short.
 const LONGEST: usize = 1024;
 
-/// Returns true if each word of a sentence, in small letters, is that of an affirmation, or has a digit.
+/// Returns true if each word of a lower-case sentence belongs to an affirmation, or has a digit.
 fn affirms(sentence: &str) -> bool {
     if sentence.len() > LONGEST {
         return false;
@@ -42,7 +42,7 @@ fn is_known(word: &str) -> bool {
         if rest.contains(|char: char| char.is_ascii_digit()) || phrases(WORDS).any(|known| known == rest) {
             return true;
         }
-        // The longest part comes first: none of them is the beginning of a longer one and of something else.
+        // The longest match wins: none of these words is the beginning of a longer one with another meaning.
         let begins = |known: &&str| rest.starts_with(*known) && !known.starts_with(is_spaced);
         let Some(longest) = phrases(WORDS).filter(begins).max_by_key(|known| known.len()) else {
             return false;
@@ -52,8 +52,8 @@ fn is_known(word: &str) -> bool {
     true
 }
 
-/// Returns true if a message has a completion inside a sentence, and each sentence around one says no more than that the story is
-/// done.
+/// Returns true if a message has a completion inside a sentence, and each sentence around one only says that the story
+/// is done.
 pub fn promises_in_sentence(message: &str) -> bool {
     let ends = |char: char| ".!?。！？\n\r".contains(char);
     let mut found = message.match_indices(COMPLETION).peekable();
@@ -65,14 +65,14 @@ pub fn promises_in_sentence(message: &str) -> bool {
         })
 }
 
-/// Returns true if the sentence that a text ends with says no more than that a story is done, or there is none.
+/// Returns true if the last sentence of a text only says that a story is done, or there is none.
 pub(super) fn leads_as_affirmation(text: &str) -> bool {
     let text = lower(text.as_bytes());
     Sentence::last_of(&text).is_none_or(|sentence| affirms(sentence.text))
 }
 
-/// Returns true if the text before a tag shows that a file or a program is quoted: only blanks that make a block of code stand before it
-/// on its line, and a line that ends with a colon, and says more than that a story is done, leads to it.
+/// Returns true if the text before a tag shows a quotation of a file or a program: the tag is indented like a code
+/// block, and a line above that ends with a colon, and is no affirmation, introduces it.
 pub(super) fn leads_to_quotation(text: &[u8]) -> bool {
     let blanks = text
         .iter()
@@ -80,7 +80,7 @@ pub(super) fn leads_to_quotation(text: &[u8]) -> bool {
         .take_while(|byte| matches!(byte, b' ' | b'\t'))
         .count();
     let (above, own) = text.split_at(text.len() - blanks);
-    // Most tags begin their line or stand in it.
+    // Most tags are at the beginning or in the middle of a line.
     if !own.starts_with(b"    ") && !own.contains(&b'\t') || !above.ends_with(b"\n") {
         return false;
     }
@@ -92,7 +92,7 @@ pub(super) fn leads_to_quotation(text: &[u8]) -> bool {
     last.is_some_and(leads) && !leads_as_affirmation(&above)
 }
 
-/// Returns a sentence without what it counts as none: "0 skipped", "no errors".
+/// Returns a sentence without its zero counts: "0 skipped", "no errors".
 pub(super) fn without_zeros(sentence: &str) -> String {
     let is_fault = |word: &&str| phrases(FAULTS).any(|fault| word.trim_end_matches([',', '.', ':']) == fault);
     let mut words = sentence.split_whitespace().peekable();
@@ -168,7 +168,7 @@ mod tests {
         }
         let fenced = format!("Sobald `ci` grün ist:\n\n```\n{TAG}\n```\n");
         assert_eq!(doubt(&fenced, true).as_deref(), Some("Sobald `ci` grün ist:"));
-        // What ends with a dot is another sentence, unless the promise stands beside it.
+        // Text that ends with a period is a separate sentence, unless the promise is beside it.
         for words in ["Wenn die Tests laufen.", "3 errors.", "No tests run."] {
             assert!(doubt(&format!("{words} {TAG}"), true).is_some(), "{words}");
         }

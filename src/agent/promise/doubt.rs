@@ -1,7 +1,7 @@
 //! Finds words of an agent that make its promise of completion doubtful. A doubt is no denial: the agent is asked.
 //!
-//! The form of a line tells in any language; the phrases need not be complete: one too many costs a question, one too few
-//! leaves what the promise says.
+//! The form of a line is a hint in any language; the phrases need not be complete: a wrong match costs a question, and
+//! a missing one leaves the promise in force.
 
 use super::affirmation::{leads_as_affirmation, without_zeros};
 use super::sentence::{ENDS, SUMMARY, is_bare, is_decoration, is_item, is_one_of, phrases};
@@ -10,29 +10,29 @@ use super::shape::{counts_progress, has_shape, names_state};
 /// The beginning of a reviewer's acceptance.
 const ACCEPTANCE: &str = "<verdict>ACCEPT";
 
-/// Words with which a reviewer says that the work is not to be accepted.
+/// Phrases with which a reviewer rejects the work.
 const REJECTS: &str = "should be rejected, must be rejected, i would reject, i'd reject, i reject, have to reject, cannot accept, can't accept, \
                        not acceptable, not be accepted, muss abgelehnt, sollte abgelehnt, lehne ich ab, nicht annehmbar, nicht akzept, être rejeté, \
                        je rejette, pas acceptable, debe rechazar, debería rechazar, rechazo, no es aceptable, ser rejeitad, rejeito, não é aceit, \
                        essere respint, essere rifiutat, respingo, rifiuto, non è accett, należy odrzuc, odrzucam, следует отклон, отклоняю, \
                        应拒绝, 应该拒绝, 应予拒绝, 应驳回, 应该驳回, 不应接受, 不能接受, 却下すべき, 拒否すべき, 却下します, 承認できません, 거부해야, 거절해야, 반려, 승인할 수 없";
 
-/// The number of lines with words that are read before the promise.
+/// Number of lines with words that are read before the promise.
 const LINES: usize = 24;
 
-/// The completion after which nothing is to be said.
+/// The completion, after which no text is expected.
 const COMPLETION: &str = "<promise>COMPLETE</promise>";
 
 /// The beginnings of a line with an open box, without the marker of its item.
 const OPEN_BOXES: &[&str] = &["[ ]", "[]", "☐", "[~]", "[-]", "[/]"];
 
-/// The same for what has failed or is to come; they count at the end of a line and in a cell of a table, too.
+/// Symbols for failed or pending items; they also count at the end of a line and in a cell of a table.
 const CROSSES: &[char] = &['❌', '✗', '✘', '🔴', '⏳', '🚧', '⬜', '🔲', '◻'];
 
-/// The sign that begins an item, or a cell of a table, besides.
+/// Another sign that begins an item, or a cell of a table.
 const WARNING: char = '⚠';
 
-/// Words for numbers, each with those of other languages.
+/// Number words, each with its translations.
 const NUMBERS: [&str; 10] = [
     "one, ein, eine, einer, eines, un, une, uno, una, um, uma",
     "two, zwei, deux, dos, dois, duas, due",
@@ -46,29 +46,29 @@ const NUMBERS: [&str; 10] = [
     "ten, zehn, dix, diez, dez, dieci",
 ];
 
-/// Words for which a line that announces the promise is no condition.
+/// Words that make a line before the promise an announcement, and no condition.
 const DONE: &str = "done, complete, finished, signal, promise, final, fertig, erledigt, termin, fini, listo, hecho, \
                     conclu, pronto, fatto, finit, готов, gotow, 完成, 完了, 완료, bitti";
 
-/// The fewest words of a line that is taken for a sentence, and its fewest letters in a script without blanks.
+/// Minimum number of words of a sentence, and of letters in a script without blanks.
 const SENTENCE: (usize, usize) = (3, 6);
 
-/// The same of a line that is taken for a condition.
+/// Minimum number of words of a condition, and of letters in a script without blanks.
 const CONDITION: (usize, usize) = (5, 7);
 
-/// The beginnings of lines with which programs or habits end a message.
+/// The beginnings of lines that programs or habits put at the end of a message.
 const FOOTERS: &str = "co-authored-by, generated with, signed-off-by, tokens, total, cost, session, model, \
                        duration, usage, time, http, summary, let me know, all tests, done in, finished in, saved, \
                        thank";
 
-/// Words of a footer that begins with a number: it counts them.
+/// Words after a number at the beginning of a footer, which counts them.
 const COUNTED: &str = "passed, token, changed, %";
 
-/// The tags of what the prompt asks for besides the promise.
+/// The tags of other parts of a message that the prompt asks for.
 const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>", "</unchanged>")];
 
-/// Words with which a sentence says that there is nothing of the kind, or no longer, that nothing changed, no need, or that it is
-/// the work of another story.
+/// Phrases of sentences that deny the fault: there is none, or no longer, nothing changed, no need, or it is the work
+/// of another story.
 const NOTHING: &str = "nothing, none, no longer, no todo, no fixme, before., before this, before the change, before the fix, what is missing, previously, \
                        initially, at first, any other, no test fail, no tests fail, not crash, no remaining, 100%, belongs to, other story, \
                        vorher, kein test schlägt, keine tests schlagen, gehört zu, auparavant, appartient, es neces, fue neces, era neces, è neces, é neces, foi neces, \
@@ -83,52 +83,52 @@ const NOTHING: &str = "nothing, none, no longer, no todo, no fixme, before., bef
                        nada ficou, nada pendente, nada quedó, campos em falta, заглушку я заменил, заглушку заменил, 换成了真正, 빨간색으로 표시, 残りはあり, \
                        : keine, : aucun, : ninguno, : ninguna, : nenhum, : nessun, : нет, ：无, ：なし, : 없음, : no.";
 
-/// Words with which a sentence says all the same that nothing was done.
+/// Phrases that look like these, but mean that nothing was done.
 const NOTHING_DONE: &str = "nothing has been implement, nothing was implement, nothing is implement, nothing has been done, \
                             nothing was done, nothing is done, nothing is verified, nothing was verified, nothing has been verified, \
                             nothing is tested, nothing was tested, nothing was run";
 
-/// Words that set what is missing against what is done, or tell what is to come. They count in the last line before the
-/// promise.
+/// Words that contrast missing work with completed work, or announce future work. They count in the last line before
+/// the promise.
 const TURNS: &str = "but, however, although, aber, jedoch, allerdings, mais je, mais j, mais la, mais le, mais les, \
                      mais l, mais il, cependant, toutefois, pero, aunque, sin embargo, mas, porém, ma non, ma il, ma la, \
                      ma i, ma manca, però, tuttavia, maar, но, однако, але, проте, ale, lecz, jednak, ama, ancak, fakat, \
                      لكن, ولكن, لكنني, लेकिन, nhưng, men, אבל, 但, 不过, ましたが, ますが, ですが, ただし, 지만, 다만, i ll, i will, \
                      waiting for";
 
-/// Words with which such a sentence tells nothing that is missing.
+/// Phrases of such sentences that name no missing work.
 const NO_TURN: &str = "no longer, 影響はありません, 問題ありません";
 
-/// Words for tests that failed. They count beside a number other than 0.
+/// Words for failed tests. They count beside a number other than 0.
 const FAILED: &str = "failed, failure, fehlgeschlagen, échou, échec, fallid, fallaron, falhar, fallit, упал, провал, 失败, \
                       失敗, 실패, başarısız, niezalicz, nieudan, فشل, فاشل, mislukt, selhal, विफल, असफल, thất bại";
 
-/// The names of what a line reports of.
+/// The names of checks whose result a line reports.
 const RUNS: &str =
     "test:, tests:, build:, lint:, check:, checks:, result:, results:, errors:, typecheck:, clippy:";
 
 /// Words between a part and the whole: "3 of 5".
 const OF: &str = "of, von, sur, des, de, dos, das, di, delle, dei, su, из, з, z, ze, van, av";
 
-/// Articles between such a word and the whole.
+/// Articles between such a word and the total.
 const ARTICLES: &str = "the, den, der, les, las, los, le, i, de";
 
-/// Endings of the word after the whole where it comes before the part, as in Turkish: "5 testten 3".
+/// Suffixes of the word after the total in languages that put it before the part, as Turkish: "5 testten 3".
 const OUT_OF: &[&str] = &["ten", "tan", "den", "dan"];
 
-/// The most words of a name in quotation marks.
+/// Maximum number of words of a name in quotation marks.
 const QUOTED: usize = 3;
 
-/// Phrases with which a message says that something is not done, in the languages that agents mostly answer in.
+/// Phrases for work that is not done, in the languages in which agents mostly answer.
 const UNDONE: &str = include_str!("undone.txt");
 
-/// Returns the line of a message that makes its completion doubtful: a box that is open, words that say that something is
-/// not done or to come, another promise, or anything after the promise. The end of an `output` may be words of another program.
+/// Returns the line of a message that makes its completion doubtful: an open box, words for work that is missing or
+/// pending, another promise, or text after the promise. The end of an `output` may come from another program.
 pub fn doubt(message: &str, output: bool) -> Option<String> {
     let at = message.rfind(COMPLETION)?;
     let (before, after) = (message.get(..at)?, message.get(at + COMPLETION.len()..)?);
     let (own, after) = (without_blocks(before), without_blocks(after));
-    // The last section of a text that has such.
+    // The last section of a text that has sections.
     let section = before.rsplit_once("<|message|>");
     let end = End::of(section.map_or(before, |(_, said)| said));
     let said = end.find(|line| says_undone(line) || asks(line));
@@ -139,7 +139,7 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
         |line: &&str| !is_bare(line) && line.contains(char::is_alphanumeric) && !ends_section(line);
     let (after, summary) = after.split_once(SUMMARY).unwrap_or((&after, ""));
     let mut after = after.lines().filter(|line| has_words(line) || has_open_box(line));
-    // What a terminal shows over the promise follows a carriage return.
+    // A carriage return may print text over the promise.
     let is_more = |line: &str| {
         line.contains('\r') || !is_footer(line) && (!output || is_sentence(line) && !line.starts_with('['))
     };
@@ -153,7 +153,7 @@ pub fn doubt(message: &str, output: bool) -> Option<String> {
     found.or_else(led)
 }
 
-/// Returns the line on which a promise follows words, or which leads to it by a colon, if it says more than that the story is done.
+/// Returns the line before or around the promise, if it leads to the promise and says more than that the story is done.
 fn leads_in_doubt(before: &str) -> Option<String> {
     let before = before.replace(COMPLETION, "");
     let said = before
@@ -174,18 +174,18 @@ fn leads_in_doubt(before: &str) -> Option<String> {
     (leads && !leads_as_affirmation(&text.join("\n"))).then(|| line.to_owned())
 }
 
-/// Returns a text without what the prompt asks for besides the promise.
+/// Returns a text without the other parts that the prompt asks for.
 fn without_blocks(text: &str) -> String {
     let text = text.to_owned();
     BLOCKS.iter().fold(text, |text, tags| without(&text, *tags))
 }
 
-/// Returns true if the end of a message without a promise says that something is not done or to come.
+/// Returns true if the end of a message without a promise names missing or pending work.
 pub fn leaves_undone(message: &str) -> bool {
     undone_line(message).is_some()
 }
 
-/// Returns the line of a text whose end says that something is not done or to come.
+/// Returns the line at the end of a text that names missing or pending work.
 fn undone_line(text: &str) -> Option<&str> {
     let end = End::of(text);
     let is_open = |line: &&str| !is_item(line) && turns(line);
@@ -193,9 +193,8 @@ fn undone_line(text: &str) -> Option<&str> {
         .or_else(|| end.lines.last().copied().filter(is_open))
 }
 
-/// Returns true if the paragraph before the last acceptance of a reviewer, or a line after it, says that something is not done, or
-/// that the work is to be rejected.
-/// Items of a list are remarks.
+/// Returns true if the paragraph before a reviewer's last acceptance, or a line after it, names missing work, or
+/// rejects the work. Items of a list are only remarks.
 pub fn denies_acceptance(message: &str) -> bool {
     let Some((before, rest)) = message.rsplit_once(ACCEPTANCE) else {
         return false;
@@ -214,9 +213,9 @@ pub fn denies_acceptance(message: &str) -> bool {
 
 /// The end of a text.
 struct End<'a> {
-    /// The last lines with words, without blocks of code.
+    /// The last lines with words, outside code blocks.
     lines: Vec<&'a str>,
-    /// The last line of a block of code that counts tests.
+    /// The last line of a code block that counts tests.
     result: Option<&'a str>,
 }
 
@@ -237,7 +236,7 @@ impl<'a> End<'a> {
         Self { lines, result }
     }
 
-    /// Returns the first line of this kind, or else the result of tests that failed.
+    /// Returns the first line of this kind, or else the result line of failed tests.
     fn find(&self, is_kind: impl Fn(&str) -> bool) -> Option<&'a str> {
         let failed = || self.result.filter(|line| counts_failures(&line.to_lowercase()));
         self.lines
@@ -248,7 +247,7 @@ impl<'a> End<'a> {
     }
 }
 
-/// Returns a text without what stands between these tags.
+/// Returns a text without the parts between these tags.
 fn without(text: &str, (open, close): (&str, &str)) -> String {
     let mut parts = text.split(open);
     let first = parts.next().unwrap_or_default().to_owned();
@@ -257,7 +256,7 @@ fn without(text: &str, (open, close): (&str, &str)) -> String {
     })
 }
 
-/// Returns true for an item of a list with an open box, and for one, or a cell of a table, with a cross.
+/// Returns true for a list item with an open box, and for an item or a table cell with a cross.
 fn has_open_box(line: &str) -> bool {
     let item = line.trim_start_matches(|char: char| {
         char.is_whitespace() || "-*+>.)".contains(char) || char.is_ascii_digit()
@@ -279,7 +278,7 @@ fn is_result(line: &str) -> bool {
         && (line.contains("pass") || phrases(FAILED).any(|failed| line.contains(failed)))
 }
 
-/// Returns a line without the names in it: what stands between backquotes, or a few words in quotation marks.
+/// Returns a line without the names in it: text in backquotes, or a few words in quotation marks.
 fn without_names(line: &str) -> String {
     const QUOTES: &[(char, char)] = &[
         ('`', '`'),
@@ -323,7 +322,7 @@ fn says_undone(line: &str) -> bool {
             .any(says)
 }
 
-/// Returns true for a line that holds only a promise, of something else than completion.
+/// Returns true for a line that contains only a promise other than completion.
 fn is_other_promise(line: &str) -> bool {
     let line = line.trim_matches(|char| is_decoration(char) || char == '<');
     let inner = line
@@ -337,7 +336,7 @@ fn asks(line: &str) -> bool {
     line.trim_end_matches(is_decoration).ends_with(['?', '？', '؟'])
 }
 
-/// Returns true for a line that counts what failed, in any order of words: "2 failed", "2 tests failed", "failed: 2".
+/// Returns true for a line that counts failures, in any word order: "2 failed", "2 tests failed", "failed: 2".
 fn counts_failures(line: &str) -> bool {
     let is_between = |char: char| !char.is_alphanumeric() && char != '_';
     let counts = |(at, failed): (usize, &str)| {
@@ -365,7 +364,7 @@ fn counts_failures(line: &str) -> bool {
         !is_expected && numbers.peek().is_some() && numbers.all(|number| !number.trim_matches('0').is_empty())
     };
     let failing = line.contains("pass").then_some("failing");
-    // In other lines, an error can be the subject of the work.
+    // In other lines, the error can be the subject of the work.
     let error = phrases(RUNS).any(|run| line.contains(run)).then_some("error");
     phrases(FAILED)
         .chain(failing)
@@ -373,7 +372,7 @@ fn counts_failures(line: &str) -> bool {
         .any(|failed| line.match_indices(failed).any(counts))
 }
 
-/// Returns true for a line that counts a part of a whole: "3/5", "3 of 5", "3 tests of 5".
+/// Returns true for a line that counts a part of a total: "3/5", "3 of 5", "3 tests of 5".
 fn counts_parts(line: &str) -> bool {
     let is_part = |part: &str, whole: &str| {
         let numbers = number_of(part).zip(number_of(whole));
@@ -398,13 +397,13 @@ fn counts_parts(line: &str) -> bool {
     }) || is_among(line, is_part)
 }
 
-/// Returns the number that a word says, in digits or in letters.
+/// Returns the value of a number word or of digits.
 fn number_of(word: &str) -> Option<usize> {
     let spelled = || NUMBERS.iter().position(|names| is_one_of(names, word));
     word.parse().ok().or_else(|| spelled().map(|at| at + 1))
 }
 
-/// Returns true if a part of a whole is counted as in Chinese and Japanese: "5 件中 3 件".
+/// Returns true if a part of a total is counted as in Chinese and Japanese: "5 件中 3 件".
 fn is_among(line: &str, is_part: impl Fn(&str, &str) -> bool) -> bool {
     let is_other = |char: char| !char.is_ascii_digit();
     line.split_once('中').is_some_and(|(before, after)| {
@@ -417,7 +416,7 @@ fn is_among(line: &str, is_part: impl Fn(&str, &str) -> bool) -> bool {
     })
 }
 
-/// Returns true for a line that leads to what follows, and does not say that it is done: "once all is green, I print:".
+/// Returns true for a line that leads to the next one and does not say that it is done: "once all is green, I print:".
 fn is_condition(line: &str) -> bool {
     let is_word = |word: &&str| word.contains(char::is_alphanumeric);
     let is_long = || {
@@ -438,8 +437,8 @@ fn is_condition(line: &str) -> bool {
     (leads || runs_on()) && is_long() && !is_done() && !leads_as_affirmation(line)
 }
 
-/// Returns true for a sentence that sets something against what it said before, tells what is to come, or asks in its
-/// middle. An item of a list describes the work.
+/// Returns true for a sentence with a contrast, with future work, or with a question in its middle. A list item
+/// describes the work.
 fn turns(line: &str) -> bool {
     let line = line.to_lowercase();
     let words: Vec<&str> = line
@@ -457,7 +456,7 @@ fn turns(line: &str) -> bool {
         || asked.any(|(at, _)| line[..at].ends_with(char::is_alphabetic))
 }
 
-/// Returns true for a line that ends as a sentence does.
+/// Returns true for a line that ends like a sentence.
 fn is_sentence(line: &str) -> bool {
     let text = line.trim_end_matches(is_decoration);
     text.ends_with(|char| ENDS.contains(&char) || ['?', '？'].contains(&char)) && has_words(text)

@@ -1,4 +1,4 @@
-//! Finds what an agent names to show that a story was done before: files, commits, and `<unchanged>what shows it</unchanged>`.
+//! Finds an agent's evidence that a story was done before: files, commits, and `<unchanged>…</unchanged>`.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use memchr::memmem;
 const OPEN: &str = "<unchanged>";
 const CLOSE: &str = "</unchanged>";
 
-/// Lengths of an abbreviated or whole object id, in hexadecimal digits.
+/// Lengths of an abbreviated or full object id, in hexadecimal digits.
 const ID_LENGTHS: std::ops::RangeInclusive<usize> = 7..=64;
 
-/// Returns whether a message says in this tag what shows that nothing was left to do. The dots of the prompt say nothing.
+/// Returns whether a message has evidence in this tag. The dots of the prompt are no evidence.
 pub fn says_unchanged(message: &str) -> bool {
     let says = |inner: &str| {
         inner
@@ -27,7 +27,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Returns that of a message. Lines that repeat the prompt name nothing, with or without a box before them.
+    /// Returns the evidence of a message. Lines that repeat the prompt do not count, with or without a box before them.
     pub fn of(message: &str, prompt: &str) -> Self {
         let asked: HashSet<&str> = prompt.lines().map(without_box).collect();
         let lines = message.lines().filter(|line| !asked.contains(without_box(line)));
@@ -36,8 +36,8 @@ impl Evidence {
         }
     }
 
-    /// Returns whether the file with this path in the work tree `top` is named: by its path, or by an ending of it that consists of
-    /// whole names. A name without a dot or a slash has to be the whole path, and marked as a name.
+    /// Returns whether a message names the file with this path in the work tree `top`: by its path, or by trailing
+    /// whole components of it. A name without a dot or a slash must be the whole path, and be marked as a name.
     pub fn names_file(&self, path: &str, top: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         self.lines.iter().any(|line| {
@@ -45,7 +45,7 @@ impl Evidence {
         })
     }
 
-    /// Returns the words that can be ids of commits.
+    /// Returns the words that can be commit ids.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let is_id = |word: &&str| {
             ID_LENGTHS.contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -57,13 +57,13 @@ impl Evidence {
     }
 }
 
-/// Returns a line without what stands before the words of an item of a list or of a quotation.
+/// Returns a line without the markers of a list item or of a quotation.
 fn without_box(line: &str) -> &str {
     line.trim_start_matches(|char: char| char.is_whitespace() || "-*>#[xX]".contains(char))
         .trim_end_matches(|char: char| char.is_whitespace() || "*.".contains(char))
 }
 
-/// Returns whether the text that ends at `end` with the last name of a path names it.
+/// Returns whether the text up to `end`, which ends with the last name of a path, names the path.
 fn names(line: &str, end: usize, path: &str, top: &str) -> bool {
     let (until, after) = line.split_at(end);
     let mut after = after.chars();
@@ -82,12 +82,12 @@ fn names(line: &str, end: usize, path: &str, top: &str) -> bool {
     let before = before.strip_suffix("./").unwrap_or(before);
     let previous = before.chars().next_back();
     let begins = match previous {
-        // A root file has to be that of this work tree; a longer path may stand in an address.
+        // A root file must be in this work tree; a longer path may be part of a URL.
         Some('/') => is_whole && (path.contains('/') || before.trim_end_matches('/').ends_with(top)),
         Some(char) => !char.is_ascii_alphanumeric() && !"-_.".contains(char),
         None => true,
     };
-    // Between two tags there is nothing but the name.
+    // Between two tags there is only the name.
     let is_alone = previous == Some('>') && next == Some('<');
     let is_marked = is_alone
         || previous.is_some_and(|char| "`*\"'“„«「".contains(char))

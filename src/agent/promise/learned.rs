@@ -1,15 +1,15 @@
-//! Takes the learnings out of a text: they are for later stories and no promise. This module must not know what else
-//! the text says.
+//! Removes the learnings from a text: they are for later stories, and no promise. This module does not depend on the
+//! rest of the text.
 
 use memchr::memmem;
 
 use crate::agent::learnings::{CLOSE, LONGEST, OPEN};
 
-/// Cuts learnings out of text that comes in pieces; a blank is left of each. A learning that is never closed, or is too
-/// long, is text like any other.
+/// Cuts learnings out of text that arrives in pieces; leaves a blank for each. A learning that is never closed, or is
+/// too long, is ordinary text.
 #[derive(Default)]
 pub(super) struct LearningFilter {
-    /// The text that may become the beginning of a learning.
+    /// The text that may be the beginning of a learning.
     held: Vec<u8>,
     /// The offset in `held` before which no closing tag begins.
     searched: usize,
@@ -26,7 +26,7 @@ impl LearningFilter {
         self.give(false, plain);
     }
 
-    /// Adds the text that was held back because more of it might have come.
+    /// Adds the text that was held back because it could have continued.
     pub(super) fn end(&mut self, plain: &mut Vec<u8>) {
         self.give(true, plain);
     }
@@ -55,7 +55,7 @@ impl LearningFilter {
             }
         }
         let rest = &self.held[from..];
-        // A tag may be cut in two.
+        // A tag may be split between two pieces.
         let begun = (1..OPEN.len())
             .rev()
             .find(|length| !at_end && rest.ends_with(&OPEN[..*length]));

@@ -1,6 +1,6 @@
 //! The text beside a tag on its line, and the lines of the prompt.
 //!
-//! This module takes plain text alone, and must not know what a tag is worth.
+//! This module reads plain text only, and does not depend on whether a tag counts.
 
 use super::learned::LearningFilter;
 use super::plain::{PlainFilter, SIDES, is_line_break};
@@ -8,15 +8,15 @@ use super::tag::Tag;
 use memchr::memmem;
 use std::collections::HashSet;
 
-/// Returns true if only decoration stands before `at` on its line.
+/// Returns true if only decoration precedes `at` on its line.
 pub(super) fn begins_line(text: &[u8], at: usize) -> bool {
     let before = until_decoration(&text[..at], |_| false).last();
     before.is_some_and(|byte| is_line_break(*byte))
 }
 
-/// Returns true if the text before `at` on its line shows that another line is repeated: the mark of a diff,
-/// which unlike a bullet has no blank behind it. In an `output`, which may repeat what the agent read, any mark of a
-/// diff or of a quotation shows it.
+/// Returns true if the text before `at` on its line marks a repeated line: the mark of a diff, which unlike a bullet
+/// has no blank after it. In an `output`, which may repeat text that the agent read, any mark of a diff or of a
+/// quotation counts.
 pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
     let line = text[..at].iter().rposition(|byte| is_line_break(*byte));
     let Some(start) = line.map(|end| end + 1) else {
@@ -31,7 +31,7 @@ pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
     {
         before = &before[side.len()..];
     }
-    // A tag in the middle of a sentence has a message of its own.
+    // A tag in the middle of a sentence gets a separate result.
     if !is_made_of(before, |byte| matches!(byte, b'+' | b'<')) {
         return false;
     }
@@ -48,7 +48,7 @@ pub(super) fn is_repeated(text: &[u8], at: usize, output: bool) -> bool {
     }
 }
 
-/// Returns true if the line begins, before `at`, an object of JSON or a list of them.
+/// Returns true if the line begins, before `at`, with a JSON object or a list of objects.
 pub(super) fn is_in_json(text: &[u8], at: usize) -> bool {
     let line = text[..at].iter().rposition(|byte| is_line_break(*byte));
     let begin = line.map(|end| text[end + 1..at].trim_ascii_start());
@@ -56,7 +56,7 @@ pub(super) fn is_in_json(text: &[u8], at: usize) -> bool {
     begin.is_some_and(|begin| beginnings.iter().any(|json| begin.starts_with(json)))
 }
 
-/// Returns true if a text consists only of decoration and of bytes that `other` accepts.
+/// Returns true if a text consists only of decoration and of bytes accepted by `other`.
 pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
     let mut rest = text;
     while let Some(&byte) = rest.first() {
@@ -69,12 +69,12 @@ pub(super) fn is_made_of(text: &[u8], other: impl Fn(u8) -> bool) -> bool {
     true
 }
 
-/// Returns true for signs that only behind a tag are nothing: before one they show that a line is repeated.
+/// Returns true for characters that are decoration only after a tag: before one they mark a repeated line.
 pub(super) fn is_sign_behind(byte: u8) -> bool {
     matches!(byte, b'+' | b'<')
 }
 
-/// Returns the number of bytes at the end of a text that begin a character of which the rest is missing.
+/// Returns the number of bytes at the end of a text that are an incomplete character.
 pub(super) fn cut_char(text: &[u8]) -> usize {
     let is_begun = |length: &usize| {
         let end = text
@@ -86,7 +86,7 @@ pub(super) fn cut_char(text: &[u8]) -> usize {
     (1..=3).find(is_begun).unwrap_or(0)
 }
 
-/// Returns the text without the decoration at its end, up to a byte that `except` names.
+/// Returns the text without the decoration at its end; stops at a byte accepted by `except`.
 fn until_decoration(text: &[u8], except: impl Fn(u8) -> bool) -> &[u8] {
     let mut text = text;
     while let Some(&last) = text.last() {
@@ -119,14 +119,14 @@ fn last_char(text: &[u8]) -> Option<char> {
     chars.next()
 }
 
-/// Returns the length of a character if it is decoration, which may stand beside a tag on a line of its own: anything that
-/// is no letter and no digit, in any script.
+/// Returns the length of a character if it is decoration, which may surround a tag on a line of its own: any character
+/// that is no letter or digit, in any script.
 fn decoration(char: Option<char>) -> usize {
     let is_decoration = |char: &char| !char.is_alphanumeric() && !matches!(char, '\n' | '\r' | '+' | '<');
     char.filter(is_decoration).map_or(0, char::len_utf8)
 }
 
-/// The lines of the prompt that hold a closing tag; no other line can mislead.
+/// The lines of the prompt that contain a closing tag; only these can mislead.
 pub(super) struct PromptLines {
     tag: Tag,
     lines: HashSet<Vec<u8>>,
@@ -153,9 +153,9 @@ impl PromptLines {
         !self.lines.is_empty() && self.lines.contains(Self::key(self.tag, line))
     }
 
-    /// Returns the part of a line by which lines are compared: in a sentence the text without decoration, so that a
-    /// quoted prompt is still the prompt. A tag alone keeps its decoration: a list of tags in the prompt must not
-    /// silence the agent's own tag.
+    /// Returns the part of a line that is compared: of a sentence the text without decoration, so that a quoted prompt
+    /// still matches. A tag alone keeps its decoration: a list of tags in the prompt must not suppress the agent's own
+    /// tag.
     fn key(tag: Tag, line: &[u8]) -> &[u8] {
         let mut bare = from_decoration(until_decoration(line, |byte| byte == b'>'));
         if bare.is_empty() {

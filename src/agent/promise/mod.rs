@@ -1,23 +1,23 @@
-//! Finds the promise in the words of an agent.
+//! Finds the promise in the output of an agent.
 //!
-//! [`PromiseScanner`] takes a message (or a whole stdout) in pieces of any size and says in the end
-//! what the agent promised. Invariants:
-//! - the answer depends on the bytes alone, never on how they were cut into pieces: every limit
-//!   below is a distance in the text, none a state of the buffer;
-//! - memory stays under half a mebibyte and time linear, whatever comes in;
-//! - where two readings are possible, the one that does not complete the story is taken.
+//! [`PromiseScanner`] takes a message (or a whole stdout) in pieces of any size and returns the promise at the end.
+//! Invariants:
+//! - the result depends on the bytes alone, never on the sizes of the pieces: every limit below is a distance in the
+//!   text, none a state of the buffer;
+//! - memory stays under half a mebibyte and time linear, for any input;
+//! - an ambiguous text does not complete the story.
 //!
-//! The same holds for the verdict of a reviewer ([`Tag::VERDICT`]), of which `ACCEPT` is read as `COMPLETE` and `REJECT` as
-//! `FAILED`; a message with a line of both says nothing.
+//! The same rules apply to the verdict of a reviewer ([`Tag::VERDICT`]), whose `ACCEPT` is read as `COMPLETE` and whose
+//! `REJECT` as `FAILED`; a message with lines of both has no result.
 //!
 //! A tag counts if it stands on a line of its own, where what is no letter and no digit, in any script, does not matter;
 //! the last one does, but a `COMPLETE` after a `FAILED` that counts takes nothing back: the failure does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
 //! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
 //! (`sentence.rs`): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or
 //! what follows the tag takes it back. A `CONTINUE` that counts says that work is left, whatever else completes the story.
-//! Thoughts (`thoughts.rs`) and learnings are cut out before anything is searched.
+//! Thoughts (`thoughts.rs`) and learnings are removed before the search.
 //!
-//! This module must not know which agent speaks, nor what a promise leads to.
+//! This module does not depend on the agent, nor on the consequences of a promise.
 
 mod affirmation;
 mod doubt;
@@ -53,10 +53,10 @@ use std::mem;
 use tag::{has_failure, is_failure, is_foreign, read};
 use thoughts::{COMMENT, ThoughtFilter, is_comment_open};
 
-/// The longest distance in bytes from a closing tag back to its opening tag, and on to the end of its line.
+/// Maximum distance in bytes from a closing tag back to its opening tag, and on to the end of its line.
 const REACH: usize = 64 * 1024;
 
-/// The most bytes that are added between two searches.
+/// Maximum number of bytes that are added between two searches.
 const PIECE: usize = 16 * 1024;
 
 /// The result of a whole message.
@@ -64,31 +64,31 @@ const PIECE: usize = 16 * 1024;
 pub enum Heard {
     /// A promise that counts.
     Promise(Promise),
-    /// There is a promise, but only in the middle of a sentence, where it does not count.
+    /// A promise, but only in the middle of a sentence, where it does not count.
     InSentence,
-    /// There is a completion, but words before or after it deny it.
+    /// A completion that is denied by words before or after it.
     Denied,
-    /// There is a promise, but only in thoughts.
+    /// A promise, but only in thoughts.
     InThoughts,
-    /// There is a promise, but only in a quotation or in a line of a diff, which repeat the words of others.
+    /// A promise, but only in a quotation or in a line of a diff, which repeat other text.
     Repeated,
-    /// There is a promise, but only in JSON of a format that is not known.
+    /// A promise, but only in JSON of an unknown format.
     InJson,
-    /// There is a tag, but without the nonce of the prompt, so that it may be quoted.
+    /// A tag without the nonce of the prompt, which may be a quotation.
     NoNonce,
-    /// There is a tag, but this text in it is no promise.
+    /// A tag that contains this text, which is no promise.
     Unknown(String),
-    /// There is no tag at all.
+    /// No tag.
     #[default]
     Nothing,
 }
 
-/// Finds the promise of one message that counts.
+/// Finds the promise that counts in one message.
 ///
-/// The last tag on a line of its own decides, but a failure on such a line before a completion, or anywhere after it, vetoes it,
-/// and so do words that deny it. If there is none, a tag that ends the message counts, a completion only after a finished sentence. A line of
-/// the prompt that comes back is not the agent's word, and its tags are passed over; so are learnings and thoughts. A line
-/// of a diff promises nothing, and in an output no quotation does.
+/// The last tag on a line of its own decides, but a failure on such a line before a completion, or anywhere after it,
+/// vetoes the completion, and so do words that deny it. Without such a line, a tag at the end of the message counts, a
+/// completion only after a finished sentence. Tags in repeated lines of the prompt, in learnings and in thoughts are
+/// ignored. A line of a diff contains no promise, and in an output a quotation contains none.
 pub struct PromiseScanner {
     prompt: PromptLines,
     closing: memmem::Finder<'static>,
@@ -97,13 +97,13 @@ pub struct PromiseScanner {
 }
 
 impl PromiseScanner {
-    /// Listens to the answer to `prompt`.
+    /// Makes a scanner for the answer to `prompt`.
     #[cfg(test)]
     pub fn new(prompt: &str) -> Self {
         Self::of(Tag::PROMISE, prompt)
     }
 
-    /// Listens to the answer to `prompt`, which is in this tag.
+    /// Makes a scanner for the answer to `prompt` in this tag.
     pub fn of(tag: Tag, prompt: &str) -> Self {
         Self {
             prompt: PromptLines::new(tag, prompt),
@@ -113,8 +113,8 @@ impl PromiseScanner {
         }
     }
 
-    /// Declares that the message is all that a program prints: it may repeat what the agent read, so lines of
-    /// quotations promise nothing either, nor does a tag without the nonce of the prompt, if there is one.
+    /// Declares that the message is a program's whole output: it may repeat text that the agent read, so quotations
+    /// contain no promise either, nor does a tag without the nonce of the prompt, if there is one.
     pub fn hear_output(&mut self) {
         self.output = true;
         self.message.output = true;
@@ -130,7 +130,7 @@ impl PromiseScanner {
         }
     }
 
-    /// Forgets the message heard so far: the next bytes begin another one.
+    /// Discards the message so far: the next bytes begin another one.
     pub fn restart(&mut self) {
         self.message = Message::new(self.message.tag);
         self.message.output = self.output;
@@ -143,7 +143,7 @@ impl PromiseScanner {
         self.message.verdict()
     }
 
-    /// Weighs every closing tag whose line is complete; at the end, the last line is.
+    /// Weighs every closing tag whose line is complete; at the end, the last line is complete.
     fn scan(&mut self, at_end: bool) {
         let message = &mut self.message;
         while let Some(found) = self.closing.find(&message.text[message.next..]) {
@@ -165,7 +165,7 @@ impl PromiseScanner {
     }
 }
 
-/// The recent part of a message and the result of the rest.
+/// The recent part of a message and the result of its earlier part.
 #[derive(Default)]
 struct Message {
     tag: Tag,
@@ -173,52 +173,52 @@ struct Message {
     thoughts: ThoughtFilter,
     learned: LearningFilter,
     tags: Tags,
-    /// True if the text may repeat what the agent read.
+    /// True if the text may repeat text that the agent read.
     output: bool,
-    /// The plain text. A line break stands before the first line.
+    /// The plain text, with a line break before the first line.
     text: Vec<u8>,
     /// The offset at which the search for a closing tag continues.
     next: usize,
     /// The end of the last closing tag.
     after_tag: usize,
-    /// The line on which the last closing tag stands.
+    /// The line of the last closing tag.
     line: Line,
-    /// The promise that stands last on a line of its own.
+    /// The last promise on a line of its own.
     alone: Option<Promise>,
     /// The last failure on a line of its own.
     failed: Option<Promise>,
-    /// The first text after that promise.
+    /// The first text after the last promise on a line of its own.
     after: Vec<u8>,
-    /// The work that is left, as the last promise to continue on a line of its own names it.
+    /// The remaining work that the last promise to continue on a line of its own names.
     left: Option<String>,
-    /// True if a failure has come after the completion that stands last on a line of its own.
+    /// True if a failure followed the last completion on a line of its own.
     vetoed: bool,
     /// True if a failure was begun before that completion and never closed.
     in_failure: bool,
-    /// True if a comment was begun before the last closing tag and not closed, and if it was before that completion.
+    /// True if a comment was open at the last closing tag, and if one was open at that completion.
     in_comment: [bool; 2],
-    /// The promise after which only decoration has come so far.
+    /// The promise after which only decoration has followed so far.
     ending: Option<Promise>,
-    /// True if the word for the work, and the one against it, stood on a line of its own.
+    /// True if the accepting word, and the rejecting one, stood on a line of its own.
     said: [bool; 2],
     /// The result if no promise counts.
     stray: Heard,
 }
 
-/// The closing tags that there were, whatever they are worth.
+/// The closing tags seen so far, even if they do not count.
 #[derive(Clone, Copy, Default)]
 struct Tags {
-    /// True if there was any.
+    /// True if there was any tag.
     any: bool,
-    /// True if there was one in thoughts that had no beginning.
+    /// True if thoughts without a beginning contained a tag.
     in_thoughts: bool,
 }
 
-/// A line that holds a closing tag.
+/// A line that contains a closing tag.
 #[derive(Default)]
 struct Line {
     end: usize,
-    /// True if the line really ends there, false if it is only too long to follow.
+    /// True if the line ends there, false if it is too long to follow.
     ended: bool,
     /// True if it is a line of the prompt.
     echo: bool,
@@ -235,7 +235,7 @@ impl Message {
     }
 
     fn append(&mut self, piece: &[u8]) {
-        // Most text is such.
+        // Most text has no tag.
         if memchr(b'<', piece).is_none()
             && self.plain.passes(piece)
             && self.learned.is_outside()
@@ -260,12 +260,12 @@ impl Message {
         self.go_on(&rest);
     }
 
-    /// Adds words, of which those before `thoughts` turned out to be thoughts, as did all that came before.
+    /// Adds text; the part before `thoughts`, and all earlier text, turned out to be thoughts.
     fn add(&mut self, words: &[u8], thoughts: Option<usize>) {
         let (before, words) = words.split_at(thoughts.unwrap_or(0));
         if thoughts.is_some() {
             self.learned.take(before, &mut self.text);
-            // A learning that the end of thoughts cuts off is never closed.
+            // The end of thoughts cuts off a learning, which is then never closed.
             self.learned.end(&mut self.text);
             let has_tag = self.tags.any || memmem::find(&self.text[self.next..], self.tag.close).is_some();
             let in_thoughts = self.tags.in_thoughts || has_tag;
@@ -298,7 +298,7 @@ impl Message {
         }
     }
 
-    /// Returns the line of the closing tag at `close`, or nothing if more of it may come.
+    /// Returns the line of the closing tag at `close`, or `None` if the line may continue.
     fn line_around(&self, close: usize, at_end: bool, prompt: &PromptLines) -> Option<Line> {
         let after = close + self.tag.close.len();
         let limit = after + REACH;
@@ -315,20 +315,20 @@ impl Message {
         Some(Line { end, ended, echo })
     }
 
-    /// Notes the text from `from` as what follows the promise on a line of its own.
+    /// Records the text from `from` as following the promise on a line of its own.
     fn note_after(&mut self, from: usize) {
         let room = AROUND - self.after.len();
         let text = &self.text[from.min(self.text.len())..];
         self.after.extend_from_slice(&text[..text.len().min(room)]);
     }
 
-    /// Decides what the tag that closes at `close` is worth.
+    /// Decides whether the tag that closes at `close` counts.
     fn weigh(&mut self, close: usize) {
         let tag = self.tag;
         self.tags.any = true;
         let window = &self.text[self.after_tag.max(close.saturating_sub(REACH))..close];
         let Some(open) = opening(tag, window) else {
-            // What was begun before is closed here: the completion was part of its reason.
+            // This tag closes an earlier failure: the completion was part of its reason.
             self.vetoed |= self.in_failure && !self.line.echo;
             return;
         };
@@ -341,12 +341,12 @@ impl Message {
             return;
         }
         let after = close + tag.close.len();
-        // It counts only at the very end: what other programs print may begin so too.
+        // It counts only at the very end: the output of other programs may begin so too.
         let is_answer = tag.is_marked && window[..open].ends_with(b"\n> ");
         let repeated = is_repeated(window, open, self.output) || leads_to_quotation(&window[..open]);
         let in_json = is_in_json(window, open);
         let mut behind = &self.text[after..self.line.end];
-        // The same tag may stand there twice.
+        // The same tag may be repeated on the line.
         let same = &self.text[close - (window.len() - open)..after];
         while let Some(rest) = from_decoration(behind).strip_prefix(same) {
             behind = rest;
@@ -359,7 +359,7 @@ impl Message {
             && !in_json
             && begins_line(window, open)
             && self.line.ended
-            // What is struck through is taken back.
+            // Text that is struck through is revoked.
             && !(window[..open].ends_with(b"~~") && behind.starts_with(b"~~"))
             && is_made_of(behind, is_sign_behind);
         let promise = read(tag, &window[open + tag.open.len()..]);
@@ -409,17 +409,17 @@ impl Message {
         }
     }
 
-    /// Returns true if nothing but decoration and blank lines has come since `from`.
+    /// Returns true if only decoration and blank lines have followed since `from`.
     fn is_quiet_from(&self, from: usize) -> bool {
-        // Text comes in pieces, which may cut a character in two.
+        // A piece may end inside a character.
         let from = from - cut_char(&self.text[..from]);
         let end = self.text.len() - cut_char(&self.text[from..]);
         let rest = &self.text[from..end];
-        // What is struck through is taken back here too, with its sentence.
+        // Here too, text that is struck through is revoked, with its sentence.
         !rest.contains(&b'~') && is_made_of(rest, |byte| is_line_break(byte) || is_sign_behind(byte))
     }
 
-    /// Drops the text that no later tag can reach, in large pieces.
+    /// Drops the text that no later tag can reach, in large chunks.
     fn forget_the_far(&mut self) {
         let far = self.next.saturating_sub(REACH);
         if far >= REACH {
@@ -434,7 +434,7 @@ impl Message {
         if cut_char(&self.text) > 0 {
             self.ending = None;
         }
-        // A failure that was begun at the end, and cut off, is one too.
+        // A failure at the end that was cut off counts too.
         let end = self.text.len().saturating_sub(REACH).max(self.after_tag);
         self.vetoed |= has_failure(self.tag, &self.text[end..]);
         if self.stray == Heard::Nothing && (self.tags.in_thoughts || self.thoughts.promised()) {
@@ -455,7 +455,7 @@ impl Message {
                 Heard::Nothing | Heard::InThoughts => Heard::InSentence,
                 stray => stray,
             },
-            // A comment that is never closed may be a part of a file.
+            // A comment that is never closed may be part of a file.
             (Some(Promise::Complete), _)
                 if self.in_comment[1] && memmem::find(&self.after, COMMENT.1).is_some() =>
             {
@@ -483,11 +483,11 @@ pub(super) fn plain_text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// Finds the opening tag of the tag that closes at the end of `window`.
+/// Finds the opening tag that belongs to the tag closing at the end of `window`.
 ///
-/// That is the last opening tag, unless an earlier one begins a failure that was never closed: then all that follows, a
-/// completion too, is part of that failure's reason. A failure in the middle of a line does not claim a tag that begins
-/// a line.
+/// That is the last opening tag, unless an earlier one begins a failure that was never closed: then all later text,
+/// even a completion, belongs to that failure's reason. A failure in the middle of a line does not claim a tag at the
+/// beginning of a line.
 fn opening(tag: Tag, window: &[u8]) -> Option<usize> {
     let last = memmem::rfind(window, tag.open)?;
     let last_begins_line = begins_line(window, last);

@@ -1,18 +1,18 @@
-//! Makes plain text of the bytes of a terminal. This module must not know what the text says.
+//! Makes plain text from terminal output. This module does not depend on the meaning of the text.
 
 use memchr::memchr3;
 
 use crate::escape::Escape;
 
-/// Makes plain text of text that comes in pieces: takes terminal escape sequences out, and replaces characters that
-/// look like a blank, or like nothing, by blanks.
+/// Makes plain text from text that arrives in pieces: removes terminal escape sequences, and replaces characters that
+/// are displayed as a blank, or not at all, by blanks.
 #[derive(Default)]
 pub(super) struct PlainFilter(Place);
 
 /// The no-break space and the zero-width space.
 const BLANKS: [&str; 2] = ["\u{a0}", "\u{200b}"];
 
-/// Bullets, and the sides of a frame. They are passed on as a whole, never in parts.
+/// Bullets, and the sides of a frame. They are passed on whole, never in parts.
 const BULLETS: [&str; 2] = ["\u{2022}", "\u{25cf}"];
 pub(super) const SIDES: [&str; 2] = ["\u{2502}", "\u{2503}"];
 
@@ -26,14 +26,14 @@ enum Place {
     /// In plain text.
     #[default]
     Outside,
-    /// In what may be a blank or a sign, after so many bytes of it.
+    /// Inside a possible blank or sign, after this number of its bytes.
     Sign([u8; LONGEST], usize),
     /// In an escape sequence.
     Sequence(Escape),
 }
 
 impl PlainFilter {
-    /// Returns whether a piece is plain text as it is.
+    /// Returns whether a piece is already plain text.
     pub(super) fn passes(&self, piece: &[u8]) -> bool {
         self.0 == Place::Outside && memchr3(Escape::ESC, FIRST[0], FIRST[1], piece).is_none()
     }
@@ -65,7 +65,7 @@ impl PlainFilter {
         }
     }
 
-    /// Adds the bytes that were held back because more of them might have come.
+    /// Adds the bytes that were held back because they could have continued.
     pub(super) fn end(&mut self, plain: &mut Vec<u8>) {
         if let Place::Sign(sign, seen) = self.0 {
             plain.extend_from_slice(&sign[..seen]);
@@ -105,7 +105,7 @@ impl PlainFilter {
     }
 }
 
-/// Returns true for a line feed and for a carriage return, which alone takes the cursor to the start of the line.
+/// Returns true for a line feed and for a carriage return, which alone moves the cursor to the start of the line.
 pub(super) fn is_line_break(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r')
 }

@@ -54,12 +54,12 @@ fn fragment() -> impl Strategy<Value = Vec<u8>> {
 
 const MORE: &str = "<promise>CONTINUE: x</promise>";
 
-/// Finds the promise by the same rules, for one-line tags in text without escapes, as plainly as can be.
+/// Finds the promise by the same rules, for one-line tags in text without escapes, in the simplest way.
 fn plainly(text: &str) -> Option<Promise> {
     let marks = [' ', '`', '-', '\n', '\u{200b}', '\u{a0}'];
     let is_alone = |line: &str| {
         let line = line.trim_matches(marks);
-        // The same tag may stand there twice.
+        // The same tag may be repeated on the line.
         !line.is_empty() && line.replace(MORE, "").trim_matches(marks).is_empty()
     };
     let is_left = text.lines().any(is_alone) || text.trim_end_matches(marks).ends_with(MORE);
@@ -74,7 +74,7 @@ fn plainly_without_more(text: &str) -> Option<Promise> {
     let marks = [' ', '`', '-', '\u{200b}', '\u{a0}'];
     let own = |line: &str| {
         let line = line.trim_matches(marks);
-        // The same tag may stand there twice.
+        // The same tag may be repeated on the line.
         let is_only = |tag: &str| !line.is_empty() && line.replace(tag, "").trim_matches(marks).is_empty();
         if is_only("<promise>COMPLETE</promise>") {
             Some(Promise::Complete)
@@ -84,7 +84,7 @@ fn plainly_without_more(text: &str) -> Option<Promise> {
     };
     let ending = || {
         let text = text.trim_end_matches([' ', '`', '-', '\n', '\u{200b}', '\u{a0}']);
-        // A completion counts only after a finished sentence, and there is none.
+        // A completion counts only after a finished sentence, which is missing.
         let failed = text.ends_with("<promise>FAILED: no</promise>");
         failed.then(|| Promise::Failed("no".into()))
     };

@@ -1,43 +1,42 @@
-//! Reads the words around a promise of completion: whether they deny it.
+//! Decides whether the words around a promise of completion deny it.
 //!
-//! A finished sentence before a tag does not deny it, whatever it says of other things. The words lead to the tag if the
-//! sentence before it is not finished, and the words that follow belong to the message as well. This module must not
-//! know what a tag is worth.
+//! A finished sentence before a tag does not deny it, whatever its content. An unfinished sentence leads to the tag,
+//! and the words after the tag belong to the message as well. This module does not depend on whether a tag counts.
 
 #[cfg(test)]
 mod tests;
 
 use memchr::memmem;
 
-/// The most bytes of text that are read before a tag and after it.
+/// Maximum number of bytes that are read before a tag and after it.
 pub(super) const AROUND: usize = 1024;
 
-/// The end of the tag in which an agent says what shows that nothing was left to do: it ends a sentence, as a dot does.
+/// The end of the tag that explains an unchanged work tree: it ends a sentence, as a period does.
 const UNCHANGED: &str = "</unchanged>";
 
-/// The line after which a message has the summary of its work that some agents ask for after the promise.
+/// The line before the summary that some agents require after the promise.
 pub(in crate::agent) const SUMMARY: &str = "task_complete:";
 
-/// Words that deny. One of them in an unfinished sentence before a tag, or in the message after it, denies it.
+/// Words that deny a tag: in an unfinished sentence before it, or in the message after it.
 const DENIALS: &str = "not, cannot, cant, dont, wont, never, neither, nor, unable, impossible, refuse, refusing, \
                        incomplete, unfinished, instead";
 
-/// Words that make something depend on something else. They deny a tag in an unfinished sentence before it.
+/// Words for a condition. They deny a tag in an unfinished sentence before it.
 const CONDITIONS: &str = "if, unless, until, once, when, whenever, before, rather, would, should, could, might, \
                           without, otherwise";
 
-/// Words with which a message takes back what it has just said: anywhere after the tag, as the first word after it, and
-/// as the first word if it does not begin a sentence.
+/// Words that revoke the preceding text: anywhere after the tag, as the first word after it, and as the first word if
+/// that does not begin a sentence.
 const LATER: &str = "but, however, although, except, unless, unfortunately, fail, fails, failing, broken";
 const FIRST: &str = "because, since, until, unless, but, yet, though, although, however, except, unfortunately, \
                      only, no";
 const GOING_ON: &str = "is, was, would, will, can, could, should, if, when, once, as, or";
 
-/// Words with which an agent that promises nothing says that it could not do its work.
+/// Words with which an agent without a promise says that it could not do its work.
 const BLOCKED: &str = "blocked, stuck, unable, cannot, cant, couldnt, impossible, incomplete, unfinished, \
                        unfortunately, refuse, refusing";
 
-/// The signs that end a sentence that asks nothing: of Latin, Chinese, Hindi, Urdu, Armenian and Ethiopic.
+/// The characters that end a sentence which is no question: Latin, Chinese, Hindi, Urdu, Armenian and Ethiopic.
 pub(super) const ENDS: &[char] = &['.', '!', '。', '！', '।', '۔', '։', '።'];
 
 /// Words that begin a clause about something else than the story, this many words at most before its denial.
@@ -46,15 +45,14 @@ const CLAUSES: [(&str, usize); 2] = [("that", 2), ("which, what, who, if, when, 
 /// The word for stories of which the promise is not one.
 const OTHERS: &str = "stories";
 
-/// Words for a story that is done; after a denial, they say that it is not, even in a finished sentence.
+/// Words for a completed story; after a denial they mean the opposite, even in a finished sentence.
 const DONE: &str = "done, complete, completed, finish, finished, ready, satisfied, met";
 
-/// Words that announce what is said next. An item of a list leads to a tag only if it ends with one of them, or with a
-/// colon.
+/// Words that announce a text. A list item leads to a tag only if it ends with one of them, or with a colon.
 const SAYING: &str = "say, saying, print, printing, output, outputting, write, writing, emit, emitting, claim, \
                       claiming, promise, promising, declare, state, answer, report, send, give, return";
 
-/// Returns the phrases of a list, which commas and lines divide.
+/// Returns the phrases of a list, separated by commas and line breaks.
 pub(in crate::agent) fn phrases(list: &'static str) -> impl Iterator<Item = &'static str> {
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -93,7 +91,7 @@ pub(super) fn is_finished(text: &[u8]) -> bool {
     sentence.is_some_and(|sentence| sentence.is_finished() || sentence.announces())
 }
 
-/// Returns true if the words after a tag deny it. Of an `output`, which may end with words of other programs, only the
+/// Returns true if the words after a tag deny it. Of an `output`, which may end with text of other programs, only the
 /// beginning is the agent's, and of a summary only the beginning is about the promise.
 pub(super) fn denies_after(text: &[u8], output: bool) -> bool {
     let text = &text[..text.len().min(AROUND)];
@@ -115,8 +113,8 @@ pub(super) fn denies_after(text: &[u8], output: bool) -> bool {
         || !output && (is_later(first) || words.any(is_later))
 }
 
-/// Returns true if the end of a message without a promise may say that the story is not done: it has a word for that, or
-/// asks something at its end.
+/// Returns true if the end of a message without a promise may say that the story is not done: it has a word for that,
+/// or ends with a question.
 pub fn may_be_blocked(message: &str) -> bool {
     let bytes = message.as_bytes();
     let text = lower(&bytes[bytes.len().saturating_sub(AROUND)..]);
@@ -129,7 +127,7 @@ pub fn may_be_blocked(message: &str) -> bool {
     asks || could_not || words.iter().any(denies) || says_undone(&words)
 }
 
-/// The sentence that ends a text, in small letters.
+/// The last sentence of a text, in lower case.
 pub(super) struct Sentence<'a> {
     pub(super) text: &'a str,
     /// True if it is an item of a list, or a row of a table.
@@ -137,7 +135,7 @@ pub(super) struct Sentence<'a> {
 }
 
 impl<'a> Sentence<'a> {
-    /// Returns the last sentence of a text; a blank line ends a sentence, and so does a fence.
+    /// Returns the last sentence of a text; a blank line or a code fence ends a sentence.
     pub(super) fn last_of(text: &'a str) -> Option<Self> {
         let mut lines = text
             .split(['\n', '\r'])
@@ -197,7 +195,7 @@ fn is_denial(word: &str) -> bool {
     is_one_of(DENIALS, word) || word.ends_with("n't")
 }
 
-/// Returns the text in small letters, with one kind of apostrophe.
+/// Returns the text in lower case, with one kind of apostrophe.
 pub(super) fn lower(text: &[u8]) -> String {
     String::from_utf8_lossy(text)
         .to_lowercase()
@@ -210,12 +208,12 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Returns true for what may stand around a sentence or a tag.
+/// Returns true for characters that may surround a sentence or a tag.
 pub(super) fn is_decoration(char: char) -> bool {
     char.is_whitespace() || "`*_~>#-|+\"'“”‘’()[]│┃•●".contains(char)
 }
 
-/// Returns true for a blank line, the fence of code, and a line of nothing but decoration.
+/// Returns true for a blank line, a code fence, and a line with only decoration.
 pub(super) fn is_bare(line: &str) -> bool {
     let line = line.trim_start_matches([' ', '\t', '>', '│', '┃']);
     line.starts_with("```") || line.starts_with("~~~") || line.chars().all(is_decoration)

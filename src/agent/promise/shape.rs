@@ -1,29 +1,29 @@
-//! Knows shapes of sentences and lines that say that something is not done, where single phrases would have no end.
+//! Recognizes patterns of sentences and lines about missing work, for which a list of phrases would be endless.
 
 use super::sentence::{is_decoration, phrases};
 
-/// The shapes, one a line.
+/// The patterns, one per line.
 const SHAPES: &str = include_str!("shapes.txt");
 
-/// The most words between two words of a shape.
+/// Maximum number of words between two words of a pattern.
 const APART: usize = 3;
 
-/// Words that are all of a cell of a table, all that follows the colon or the arrow of a line, or all beside a number, where that is
-/// not done.
+/// Words for missing work that are a whole table cell, all text after the colon or the arrow of a line, or all text
+/// beside a number.
 const STATES: &str = "pending, partial, partly, partially, open, blocked, todo, to do, tbd, tba, fixme, later, later pr, next pr, not done, wip, in progress, not started, deferred, \
                       skipped, incomplete, missing, fail, failed, failing, red, broken, untested, unverified, offen, ausstehend, teilweise, in arbeit, blockiert, fehlt, \
                       en attente, partiel, en cours, à faire, bloqué, pendiente, parcial, a medias, en curso, bloqueado, por hacer, \
                       pendente, em andamento, a fazer, in sospeso, parziale, in corso, da fare, bloccato, частично, в работе, \
                       не готово, не сделано, ожидает, do zrobienia, 待办, 进行中, 部分, 未完成, 待处理, 未着手, 対応中, 進行中, 一部, 진행 중, 대기, 일부, 미완료, 보류";
 
-/// Such words that end what stands between parentheses.
+/// Such words at the end of a text in parentheses.
 const REMARKS: &str = "pending, todo, tbd, fixme, not done, blocked";
 
-/// Words for how far the work is, and signs of a bar that is not full.
+/// Words for progress, and the characters of a progress bar that is not full.
 const PROGRESS: &str =
     "progress, fortschritt, avancement, progression, progreso, прогресс, postęp, 进度, 進捗, 진행, ░, ▱, □";
 
-/// Returns true for a sentence, in small letters, of one of the shapes.
+/// Returns true for a lower-case sentence that matches a pattern.
 pub(super) fn has_shape(sentence: &str) -> bool {
     let words: Vec<&str> = sentence
         .split(|char: char| !char.is_alphanumeric())
@@ -33,7 +33,7 @@ pub(super) fn has_shape(sentence: &str) -> bool {
     shapes.any(|shape| follows(shape, &words, words.len()))
 }
 
-/// Returns true if a word of each list of the shape follows, the first one with at most so many words before it.
+/// Returns true if a word of each list of the pattern follows, the first one after at most `most` words.
 fn follows(shape: &'static str, words: &[&str], most: usize) -> bool {
     let (first, rest) = shape.split_once('>').unwrap_or((shape, ""));
     let fits = |word: &str| phrases(first).any(|pattern| matches(pattern, word));
@@ -50,7 +50,7 @@ fn matches(pattern: &str, word: &str) -> bool {
     }
 }
 
-/// Returns true for a line, in small letters, that names the state of a part as not done.
+/// Returns true for a lower-case line that names the state of a part as not done.
 pub(super) fn names_state(line: &str) -> bool {
     let is_in = |list: &'static str, text: &str| phrases(list).any(|state| state == text);
     let is_state = |text: &str| is_in(STATES, text.trim().trim_matches(is_decoration));
@@ -77,7 +77,7 @@ pub(super) fn names_state(line: &str) -> bool {
     after_colon.into_iter().chain(cells).any(is_state) || numbered.any(is_state) || remarks.any(is_remark)
 }
 
-/// Returns true for a line, in small letters, that says how much of the work is done, where that is not all.
+/// Returns true for a lower-case line that states incomplete progress.
 pub(super) fn counts_progress(line: &str) -> bool {
     let is_part = |(at, word): (usize, &str)| {
         let rest = line[at + word.len()..].trim_start_matches(|char: char| !char.is_alphanumeric());

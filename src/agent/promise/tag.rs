@@ -1,6 +1,6 @@
-//! Knows the tags of a promise and of a verdict, and what they say.
+//! The tags of a promise and of a verdict, and their content.
 //!
-//! This module takes the text in a tag alone, and must not know where the tag stands.
+//! This module reads only the text inside a tag, and does not depend on the position of the tag.
 
 use memchr::memmem;
 
@@ -11,15 +11,15 @@ use super::plain::SIDES;
 /// The length of a nonce, in letters and digits.
 const NONCE: usize = 10;
 
-/// The letters and digits of a nonce: those that are not taken for others.
+/// The characters of a nonce: letters and digits that cannot be confused.
 const SIGNS: [u8; 32] = *b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// Letters and digits that a prompt alone has, new for each: a tag with them is an answer to it, and no quotation.
+/// Random letters and digits of one prompt: a tag that contains them answers the prompt, and is no quotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nonce([u8; NONCE]);
 
 impl Nonce {
-    /// Makes a new one.
+    /// Makes a random nonce.
     pub fn random() -> Self {
         Self(std::array::from_fn(|_| fastrand::choice(SIGNS).unwrap_or(b'x')))
     }
@@ -30,23 +30,23 @@ impl Nonce {
     }
 }
 
-/// A tag, and the two words that it may hold.
+/// A tag, and the two words that it may contain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tag {
     pub(super) open: &'static [u8],
     pub(super) close: &'static [u8],
-    /// The word that speaks for the work, and the one that speaks against it.
+    /// The word that accepts the work, and the word that rejects it.
     pub(super) complete: &'static str,
     pub(super) failed: &'static str,
-    /// The word for work that is left, if the tag may hold it.
+    /// The word for remaining work, if the tag allows it.
     pub(super) left: Option<&'static str>,
-    /// True if a message that holds both words says nothing.
+    /// True if a message with both words has no result.
     pub(super) is_single: bool,
-    /// The word that must follow the verdict, and that only the prompt has.
+    /// The nonce that must follow the verdict.
     pub(super) nonce: Option<Nonce>,
-    /// True if a tag without it is a quotation.
+    /// True if a tag without the nonce counts as a quotation.
     pub(super) is_strict: bool,
-    /// True if the output that holds it marks the beginning of each answer by `> `.
+    /// True if the output marks the beginning of each answer by `> `.
     pub(super) is_marked: bool,
 }
 
@@ -82,12 +82,12 @@ impl Tag {
         }
     }
 
-    /// Returns the tag in an output that marks its answers by `> `, or does not.
+    /// Returns the tag for an output that marks its answers by `> `, or does not.
     pub fn marked(self, is_marked: bool) -> Self {
         Self { is_marked, ..self }
     }
 
-    /// Returns the tags with its two words.
+    /// Returns the tag with each of its two words.
     pub fn forms(&self) -> [String; 2] {
         let nonce = self
             .nonce
@@ -98,7 +98,7 @@ impl Tag {
     }
 }
 
-/// The longest part of an unknown tag that is kept, in characters.
+/// Maximum length of the kept part of an unknown tag, in characters.
 pub(super) const UNKNOWN_CHARS: usize = 200;
 
 /// The promise of an agent about its attempt.
@@ -108,16 +108,16 @@ pub enum Promise {
     Complete,
     /// The story could not be done; the reason is trimmed and may be empty.
     Failed(String),
-    /// Work is left for another process; what it is, is trimmed and may be empty.
+    /// Work is left for another process; its description is trimmed and may be empty.
     Continue(String),
 }
 
-/// Returns true if a failure is begun in `text`.
+/// Returns true if `text` has the beginning of a failure.
 pub(super) fn has_failure(tag: Tag, text: &[u8]) -> bool {
     memmem::find_iter(text, tag.open).any(|at| is_failure(tag, &text[at..]))
 }
 
-/// Returns true if the tag that opens here is that of a failure.
+/// Returns true if the tag that opens here contains a failure.
 pub(super) fn is_failure(tag: Tag, text: &[u8]) -> bool {
     let inner = text[tag.open.len()..].trim_ascii_start();
     let has_nonce = |rest: &[u8]| {
@@ -127,13 +127,13 @@ pub(super) fn is_failure(tag: Tag, text: &[u8]) -> bool {
     inner.strip_prefix(tag.failed.as_bytes()).is_some_and(has_nonce)
 }
 
-/// Returns true if the text inside a tag is no answer to the prompt, although only that would count.
+/// Returns true if the text inside a tag lacks the required nonce, so that it is no answer to the prompt.
 pub(super) fn is_foreign(tag: Tag, inner: &[u8]) -> bool {
     let nonce = tag.nonce.filter(|_| tag.is_strict);
     nonce.is_some_and(|nonce| memmem::find(inner, &nonce.0).is_none())
 }
 
-/// Returns what follows this word, and the nonce, in the text inside a tag.
+/// Returns the text after this word and the nonce, inside a tag.
 fn behind<'t>(tag: Tag, inner: &'t str, word: &str) -> Option<&'t str> {
     let rest = inner.strip_prefix(word)?;
     let Some(nonce) = tag.nonce else {
@@ -145,7 +145,7 @@ fn behind<'t>(tag: Tag, inner: &'t str, word: &str) -> Option<&'t str> {
         .or((!tag.is_strict).then_some(rest))
 }
 
-/// Returns a text of several lines without the frame around it, of which the tags have cut off two corners.
+/// Returns a text of several lines without the frame around it; the tags have removed two of its corners.
 fn unframed(text: &str) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let side = |line: &str| {
@@ -165,7 +165,7 @@ fn unframed(text: &str) -> String {
     bare.collect::<Vec<_>>().join("\n")
 }
 
-/// Reads the text inside a tag; returns it, shortened, if it is no promise.
+/// Reads the text inside a tag; returns it, shortened, as an error if it is no promise.
 pub(super) fn read(tag: Tag, inner: &[u8]) -> Result<Promise, String> {
     let inner = String::from_utf8_lossy(inner.trim_ascii());
     if behind(tag, &inner, tag.complete) == Some("") {

@@ -1,13 +1,13 @@
-//! Takes the thoughts of a model out of a text: what stands in `<think>` is not what the agent says. This module must not
-//! know what else the text says.
+//! Removes a model's thoughts from a text: `<think>` contains no message of the agent. This module does not depend on
+//! the rest of the text.
 //!
-//! Thoughts begin with a tag, in any case of letters, that only blanks precede on its line; in the middle of a line the tag is mentioned. They end
-//! with the closing tag, and without one only with the text. A closing tag that nothing has opened ends thoughts as well:
-//! the template of some models opens them before the text begins.
+//! Thoughts begin with a tag, in upper or lower case, that only blanks precede on its line; in the middle of a line the
+//! tag is only mentioned. They end with the closing tag, or else with the text. A closing tag without an opening one
+//! ends thoughts as well: the template of some models opens them before the text begins.
 //!
-//! Text in the sections of gpt-oss (`<|channel|>analysis<|message|>…`) has its words in the channel `final` alone: other
-//! channels are thoughts, and so is all that stands before a section of that channel. Sections begin at the beginning of a line;
-//! after the first one, anywhere.
+//! In text with the sections of gpt-oss (`<|channel|>analysis<|message|>…`), only the channel `final` has the message:
+//! other channels are thoughts, and so is all text before a section of that channel. The first section begins at the
+//! start of a line; later ones may begin anywhere.
 
 use memchr::{memchr, memchr_iter, memchr2, memmem, memrchr2};
 
@@ -22,29 +22,29 @@ const TAGS: [(&[u8], &[&[u8]]); 6] = [
     (b"<scratchpad>", &[b"</scratchpad>"]),
 ];
 
-/// The signs around a comment, which a page does not show.
+/// The delimiters of a comment, which a rendered page does not show.
 pub(super) const COMMENT: (&[u8], &[u8]) = (b"<!--", b"-->");
 
-/// The signs before the head of a section.
+/// The markers before the head of a section.
 const HEADS: [&[u8]; 2] = [b"<|start|>", b"<|channel|>"];
 /// The end of the head of a section.
 const BODY: &[u8] = b"<|message|>";
-/// The signs after a section.
+/// The markers after a section.
 const ENDS: [&[u8]; 3] = [b"<|end|>", b"<|return|>", b"<|call|>"];
-/// The signs that end a section: those after it, and those before another one.
+/// The markers that end a section: those after it, and those before another one.
 const CLOSES: [&[u8]; 5] = [ENDS[0], ENDS[1], ENDS[2], HEADS[0], HEADS[1]];
-/// The longest head of a section, with its end.
+/// Maximum length of the head of a section, including its end.
 const LONGEST_HEAD: usize = 256;
 
-/// A sign of a section at the beginning of a text.
+/// A section marker at the beginning of a text.
 enum Sign {
-    /// There is none.
+    /// There is no marker.
     None,
-    /// There may be one, if more of it comes.
+    /// There may be a marker, if the text continues.
     Begun,
-    /// The section ends, after so many bytes.
+    /// A section ends, after this number of bytes.
     End(usize),
-    /// One begins, after so many bytes; true if it is what the agent says.
+    /// A section begins, after this number of bytes; true if it is the agent's message.
     Head(usize, bool),
 }
 
@@ -68,7 +68,7 @@ impl Sign {
     }
 }
 
-/// Returns whether a section with this head is what the agent says.
+/// Returns whether a section with this head is the agent's message.
 fn is_said(head: &[u8]) -> bool {
     let word_after = |sign: &[u8]| {
         let at = memmem::find(head, sign)? + sign.len();
@@ -79,42 +79,42 @@ fn is_said(head: &[u8]) -> bool {
     is(HEADS[0], b"assistant") && is(HEADS[1], b"final")
 }
 
-/// Returns whether a text ends inside of a comment, if a comment begins or ends in it.
+/// Returns whether a text ends inside a comment; `None` if no comment begins or ends in it.
 pub(super) fn is_comment_open(text: &[u8]) -> Option<bool> {
     let (begin, end) = (memmem::rfind(text, COMMENT.0), memmem::rfind(text, COMMENT.1));
     begin.or(end).map(|_| begin > end)
 }
 
-/// Returns whether a text begins with a tag, in any case of letters.
+/// Returns whether a text begins with a tag, ignoring case.
 fn begins_with(text: &[u8], tag: &[u8]) -> bool {
     let begin = text.get(..tag.len());
     begin.is_some_and(|begin| begin.eq_ignore_ascii_case(tag))
 }
 
-/// Returns the offset of a tag, in any case of letters.
+/// Returns the offset of a tag, ignoring case.
 fn find_tag(text: &[u8], tag: &[u8]) -> Option<usize> {
     memchr_iter(b'<', text).find(|at| begins_with(&text[*at..], tag))
 }
 
-/// Cuts thoughts out of text that comes in pieces.
+/// Cuts thoughts out of text that arrives in pieces.
 #[derive(Default)]
 pub(super) struct ThoughtFilter {
     /// The closing tag of a promise.
     promised_by: &'static [u8],
     /// The text that may be a part of a tag.
     held: Vec<u8>,
-    /// The tags that may close the thoughts in which the text is.
+    /// The tags that can close the present thoughts.
     inside: Option<&'static [&'static [u8]]>,
     /// True if the text has sections.
     in_sections: bool,
-    /// True if something but blanks has come on this line.
+    /// True if the current line has more than blanks.
     in_line: bool,
-    /// True if a promise stood in thoughts.
+    /// True if thoughts contained a promise.
     promised: bool,
 }
 
 impl ThoughtFilter {
-    /// Makes a filter that notes promises in this tag.
+    /// Makes a filter that detects promises in this tag.
     pub(super) fn of(tag: Tag) -> Self {
         Self {
             promised_by: tag.close,
@@ -122,7 +122,7 @@ impl ThoughtFilter {
         }
     }
 
-    /// Takes a piece without any tag, if it is no thought; returns whether it is none.
+    /// Accepts a piece without a tag, unless it is part of thoughts; returns whether it did.
     pub(super) fn passes(&mut self, piece: &[u8]) -> bool {
         let is_outside = self.held.is_empty() && self.inside.is_none();
         if is_outside {
@@ -131,19 +131,18 @@ impl ThoughtFilter {
         is_outside
     }
 
-    /// Adds the text of a piece that is no thought. Returns the length at which it turned out that all before were
-    /// thoughts.
+    /// Adds the text of a piece that is no thought. Returns the length up to which all text turned out to be thoughts.
     pub(super) fn take(&mut self, piece: &[u8], plain: &mut Vec<u8>) -> Option<usize> {
         self.held.extend_from_slice(piece);
         self.give(false, plain)
     }
 
-    /// Adds the text that was held back because more of it might have come.
+    /// Adds the text that was held back because it could have continued.
     pub(super) fn end(&mut self, plain: &mut Vec<u8>) -> Option<usize> {
         self.give(true, plain)
     }
 
-    /// Returns true if a promise stood in thoughts.
+    /// Returns true if thoughts contained a promise.
     pub(super) fn promised(&self) -> bool {
         self.promised
     }
@@ -159,7 +158,7 @@ impl ThoughtFilter {
                 let thoughts = &rest[..end.map_or(rest.len(), |(end, _)| end)];
                 self.promised |= memmem::find(thoughts, self.promised_by).is_some();
                 let Some((end, length)) = end else {
-                    // Each closing tag may be cut in two.
+                    // Each closing tag may be split between two pieces.
                     let longest = closes.iter().map(|close| close.len()).max().unwrap_or_default();
                     let longest = longest.max(self.promised_by.len()) - 1;
                     rest = &rest[rest.len().saturating_sub(longest)..];
@@ -222,20 +221,20 @@ impl ThoughtFilter {
         thoughts_before
     }
 
-    /// Ends the line, if it has begun: a section is a text of its own.
+    /// Ends the current line, if it has text: a section is a separate text.
     fn end_line(&mut self, plain: &mut Vec<u8>) {
         if self.in_line {
             self.pass(b"\n", plain);
         }
     }
 
-    /// Passes text on.
+    /// Passes text to the next filter.
     fn pass(&mut self, text: &[u8], plain: &mut Vec<u8>) {
         plain.extend_from_slice(text);
         self.note_line(text);
     }
 
-    /// Notes whether the last line of text has begun.
+    /// Notes whether the last line has text.
     fn note_line(&mut self, text: &[u8]) {
         let line = match memrchr2(b'\n', b'\r', text) {
             Some(end) => {
@@ -276,7 +275,7 @@ mod tests {
                 format!("{THINKS}a<|end|><|start|>user<|message|>{DONE}<|end|>"),
                 Heard::InThoughts,
             ),
-            // What is before the final message is none of it.
+            // Text before the final message does not belong to it.
             (
                 format!("{DONE}\n{THINKS}a<|end|>{SAYS}Wait.<|return|>"),
                 Heard::InThoughts,
@@ -294,7 +293,7 @@ mod tests {
                 complete(),
             ),
             (format!("{THINKS}a<|end|>{SAYS}{NO}"), failed("no")),
-            // One section ends where the next one begins.
+            // A section ends where the next one begins.
             (
                 format!("{THINKS}a<|channel|>final<|message|>Done.\n{DONE}"),
                 complete(),
@@ -303,7 +302,7 @@ mod tests {
                 format!("{THINKS}a<|end|><|start|>assistant<|message|>{DONE}<|end|>"),
                 complete(),
             ),
-            // A section that is only mentioned is none, nor is one without its end.
+            // A section that is only mentioned is none, nor is one without the end of its head.
             (format!("It prints {THINKS} first.\n{DONE}"), complete()),
             (format!("<|channel|>analysis\n{DONE}\n"), complete()),
             (format!("<|end|>\n{DONE}\n"), complete()),
