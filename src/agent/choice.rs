@@ -19,7 +19,7 @@ pub struct Pieces {
     /// The shell line that replaces the preset's command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Arguments for the end of the command line, as a shell reads them.
+    /// Arguments to append to the command line, in shell syntax.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<String>,
     /// The output format that replaces the preset's.
@@ -30,7 +30,7 @@ pub struct Pieces {
 /// An agent, ready to be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// The name by which it was chosen, if it was.
+    /// The name by which the agent was chosen, if any.
     pub name: Option<String>,
     /// The command that starts it.
     pub command: AgentCommand,
@@ -38,20 +38,20 @@ pub struct Agent {
     pub env: &'static [(&'static str, &'static str)],
     /// The format of its output.
     pub format: Format,
-    /// The format that its output probably has, if that must be detected: the format of its preset, of which only the
-    /// command was replaced.
+    /// The format that its output probably has, if it must be detected: the format of its preset, if only the command
+    /// was replaced.
     pub likely: Option<Format>,
-    /// The argument with which it acts without asking, if it is known.
+    /// The argument that makes it act without asking, if known.
     pub unasked: Option<&'static str>,
-    /// The prefix of the files that it leaves in the top directory for its own use.
+    /// The prefix of the files that it creates in the top directory for its own use.
     pub litter: Option<&'static str>,
-    /// Its part of the home directory and the environment, in a box.
+    /// Its files in the home directory and its environment variables, in a sandbox.
     pub belongings: Belongings,
 }
 
 impl Agent {
     /// Chooses the agent of a step: `given` (after `--`), else `configured` (a name or a shell line), else the first
-    /// preset whose program is on PATH; returns `None` if there is none of these.
+    /// preset whose program is on PATH; returns `None` without any of these.
     pub fn choose(
         given: &[OsString],
         configured: Option<&str>,
@@ -93,7 +93,7 @@ impl Agent {
             env: preset.map_or(&[], |preset| preset.env),
             format: match own.format {
                 Some(format) => format,
-                // Another command may print anything.
+                // Another command may print any format.
                 None if is_replaced => agent.format,
                 None => known.unwrap_or_default(),
             },
@@ -109,7 +109,7 @@ impl Agent {
         let preset = named.clone().next();
         let unasked = named.find_map(|preset| preset.unasked.filter(|argument| command.has_word(argument)));
         let belongings = preset.map_or_else(Belongings::default, |preset| preset.belongings);
-        // No line of it tells.
+        // The first line does not identify it.
         let format = preset
             .map(|preset| preset.format)
             .filter(|format| *format == Format::Kiro);
@@ -130,7 +130,7 @@ impl Agent {
         self.name.clone().unwrap_or_else(|| self.command.program())
     }
 
-    /// Returns its name, if it has one, and its command, for people.
+    /// Returns its name, if any, and its command, for display.
     pub fn described(&self) -> String {
         match &self.name {
             Some(name) => format!("{name}: {}", self.command),

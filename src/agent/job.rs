@@ -18,14 +18,14 @@ pub struct Job {
     pub env: Vec<(OsString, OsString)>,
     /// Variables removed for it.
     pub env_remove: Vec<&'static str>,
-    /// Its standard input, to the end.
+    /// Its whole standard input.
     pub stdin: Vec<u8>,
     /// The value of `GIT_RALPH_RUN`.
     pub run: String,
-    /// The longest time that it may run.
+    /// Maximum run time.
     pub timeout: Option<Duration>,
-    /// The longest time without output that shows progress.
+    /// Maximum time without output that shows progress.
     pub idle_timeout: Option<Duration>,
-    /// The box that it runs in.
+    /// The sandbox that it runs in.
     pub walls: Option<Arc<Walls>>,
 }

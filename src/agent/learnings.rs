@@ -1,7 +1,7 @@
-//! Learnings, which an agent leaves for later stories in its final message: `<learning>…</learning>`.
+//! Learnings that an agent leaves for later stories in its final message: `<learning>…</learning>`.
 //!
-//! They are for agents that may not write to the file of learnings. Invariants: memory is bounded, whatever comes in,
-//! and text that only repeats the prompt is no learning.
+//! They are for agents that may not write to the file of learnings. Invariants: memory is bounded for any input, and
+//! text that only repeats the prompt is no learning.
 
 use std::collections::{HashSet, VecDeque};
 use std::mem;
@@ -13,24 +13,24 @@ pub(super) const OPEN: &[u8] = b"<learning>";
 /// The closing tag of a learning.
 pub(super) const CLOSE: &[u8] = b"</learning>";
 
-/// The longest learning that is taken, in bytes.
+/// Maximum length of a learning, in bytes.
 pub(super) const LONGEST: usize = 16 * 1024;
-/// The most learnings of one message that are taken; the last ones count.
+/// Maximum number of learnings of one message; the last ones count.
 const MOST: usize = 64;
 
 /// Collects the learnings of one message.
 #[derive(Default)]
 pub(super) struct LearningScanner {
-    /// The text between such tags in the prompt.
+    /// The text between these tags in the prompt.
     known: HashSet<String>,
-    /// The text since the last tag; inside a learning all of it.
+    /// The text since the last tag; inside a learning the whole text.
     text: Vec<u8>,
     inside: bool,
     found: VecDeque<String>,
 }
 
 impl LearningScanner {
-    /// Listens to the answer to `prompt`.
+    /// Makes a scanner for the answer to `prompt`.
     pub(super) fn new(prompt: &str) -> Self {
         let mut own = Self::default();
         own.push(prompt.as_bytes());
@@ -48,7 +48,7 @@ impl LearningScanner {
         }
     }
 
-    /// Forgets the message heard so far: the next bytes begin another one.
+    /// Discards the message so far: the next bytes begin another one.
     pub(super) fn restart(&mut self) {
         self.text.clear();
         self.found.clear();
@@ -74,11 +74,11 @@ impl LearningScanner {
             self.inside = !self.inside;
         }
         if !self.inside {
-            // A tag may be cut in two.
+            // A tag may be split between two pieces.
             let seen = self.text.len().saturating_sub(OPEN.len() - 1);
             self.text.drain(..seen);
         } else if self.text.len() > LONGEST + CLOSE.len() {
-            // That much is never meant: the tag was part of something else.
+            // No learning is that long: the tag belonged to another text.
             self.text.clear();
             self.inside = false;
         }

@@ -1,9 +1,9 @@
 //! The agent: choosing its command, running it and reading its output.
 //!
-//! `choice` finds the agent by a name in the table of `presets` or by its `command`; `process` runs it, below a `runner`, until
-//! none of its processes is alive (`process_tree`; `orphans` after a crash); `installed` finds its version; `decode` reads its output, `promise` its promise
-//! and `learnings` what it leaves for later stories. This module knows nothing of git, of story lists or of the loop's
-//! state.
+//! `choice` finds the agent by a name in the table of `presets` or by its `command`; `process` runs it, below a
+//! `runner`, until none of its processes is alive (`process_tree`; `orphans` after a crash); `installed` finds its
+//! version; `decode` reads its output, `promise` its promise and `learnings` its notes for later stories. This module
+//! does not know git, story lists or the loop's state.
 
 mod belongings;
 mod choice;

@@ -1,7 +1,7 @@
 //! The time that a process may take: its time limit, and the longest time without progress.
 //!
-//! The clock counts only while git-ralph runs: time in which it was stopped, by Ctrl-Z or because the machine was
-//! asleep, is no silence of the process. This module does no input or output.
+//! The clock counts only while git-ralph runs: time in which it was stopped, by Ctrl-Z or because the machine slept, is
+//! no silence of the process. This module does no input or output.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use tokio::time::Instant;
 
 use crate::names::counted;
 
-/// The limit that a process has reached: its time limit, or the longest time without progress.
+/// The limit that a process has reached: its time limit, or the maximum time without progress.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Spent {
-    /// The reason for its end, in words.
+    /// The reason to end the process, in words.
     pub(super) why: String,
     /// The limit.
     pub(super) limit: Duration,
 }
 
-/// The gap between two readings of the clock, usually a second apart, from which git-ralph counts as stopped.
+/// The gap between two readings of the clock, usually a second apart, that means that git-ralph was stopped.
 const STOPPED: Duration = Duration::from_secs(3);
 
-/// The limits of a process, and what is left of them.
+/// The limits of a process, and their remaining time.
 pub(super) struct Patience {
     timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     deadline: Option<Instant>,
     last_progress: Instant,
     last_look: Instant,
-    /// The name of what has been missing since the last progress.
+    /// The name of the missing progress.
     lack: &'static str,
 }
 
@@ -44,13 +44,13 @@ impl Patience {
         }
     }
 
-    /// Returns the time of the next look at the latest.
+    /// Returns the time at which the clock must be read next.
     pub(super) fn next(&self) -> Option<Instant> {
         let idle = self.idle_timeout.map(|limit| self.last_progress + limit);
         [self.deadline, idle].into_iter().flatten().min()
     }
 
-    /// Reads the clock: a gap in which git-ralph was stopped does not count, and silence begins again.
+    /// Reads the clock: a gap in which git-ralph was stopped does not count, and restarts the time without progress.
     pub(super) fn look(&mut self, now: Instant) {
         let gap = now.duration_since(self.last_look);
         self.last_look = now;
@@ -60,7 +60,7 @@ impl Patience {
         }
     }
 
-    /// Notes that something was printed, and whether it shows progress.
+    /// Notes output, and whether it shows progress.
     pub(super) fn heard(&mut self, now: Instant, progress: bool) {
         if progress {
             (self.last_progress, self.lack) = (now, "output");
@@ -69,7 +69,7 @@ impl Patience {
         }
     }
 
-    /// Returns how the process has to end now, if it has to.
+    /// Returns the limit that ends the process now, if it has reached one.
     pub(super) fn spent(&self, now: Instant) -> Option<Spent> {
         let whole = |limit: Duration| counted(limit.as_secs(), "second", "seconds");
         if let (Some(limit), Some(deadline)) = (self.timeout, self.deadline)
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Looks every second until this one.
+    /// Reads the clock every second until `until`.
     fn look_on(patience: &mut Patience, begin: Instant, from: u64, until: u64) {
         for second in from..=until {
             patience.look(begin + seconds(second));

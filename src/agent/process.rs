@@ -1,8 +1,8 @@
 //! Runs one process of an attempt, an agent or a gate, from its start until nothing of it is alive.
 //!
-//! It runs below a runner, in a session of its own, with `GIT_RALPH_RUN` in its environment. At its end, or if a time limit
-//! or a signal demands it, the runner ends everything that the process started: TERM, a grace period, KILL. This module
-//! decides when, and ends what is left if something ends the runner. It knows nothing of stories or git.
+//! The process runs below a runner, in its own session, with `GIT_RALPH_RUN` in its environment. When it exits, or a
+//! time limit or a signal requires it, the runner ends all its processes: TERM, a grace period, KILL. This module
+//! decides when, and ends the remaining processes of a dead runner. It does not know stories or git.
 
 use std::fs::File;
 use std::io;
@@ -20,37 +20,37 @@ use crate::events::Stream;
 use crate::names::counted;
 use crate::signal::Stop;
 
-/// The interval at which a listener learns that time passes.
+/// The interval of a listener's ticks.
 const SECOND: Duration = Duration::from_secs(1);
-/// The most seconds that a runner needs to end everything: more than the grace period and all that follows it.
+/// Maximum number of seconds that a runner needs to end all processes: more than all its grace periods.
 const ENDING: u32 = 60;
 
-/// The exit code that stands for the end by a signal, without the signal's number.
+/// The exit code that means the end by a signal, without the signal's number.
 const SIGNALLED: i32 = 128;
 
 /// The way in which a process ended.
 #[derive(Debug)]
 pub enum Ending {
-    /// It exited with this code.
+    /// The process exited with this code.
     Exited(i32),
-    /// A signal ended it that was not git-ralph's.
+    /// A signal ended the process that git-ralph did not send.
     Killed(i32),
-    /// It reached this limit of its time, or of the time without progress; with the reason in words.
+    /// The process reached this limit of its time, or of the time without progress; with the reason in words.
     TimedOut(String, Duration),
     /// This signal asked git-ralph to stop.
     Interrupted(i32),
-    /// It could not be started.
+    /// The process could not be started.
     NotStarted(io::Error),
-    /// This signal ended its runner. The process itself can have sent it, or a user, or the system.
+    /// This signal ended its runner. The process itself, a user or the system may have sent it.
     RunnerKilled(i32),
-    /// An error of git-ralph's own ended its runner.
+    /// An internal error of git-ralph ended its runner.
     RunnerPanicked,
-    /// It exited with this code, and its work tree was removed while it ran.
+    /// The process exited with this code, and its work tree was removed while it ran.
     WorkTreeRemoved(i32),
 }
 
 impl Ending {
-    /// Returns the ending of a program from the exit code that a box reports. The code of a signal is the one that shells
+    /// Returns the ending of a program from the exit code that a sandbox reports. Signals have the codes that shells
     /// report.
     fn out_of_box(self) -> Self {
         match self {
@@ -68,9 +68,9 @@ pub const TREE_REMOVED: &str = "the work tree was removed or replaced meanwhile,
 /// A process that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// The way in which it ended.
+    /// The way in which the process ended.
     pub ending: Ending,
-    /// Processes that it left running and that were ended.
+    /// Number of background processes that were ended.
     pub left_running: usize,
 }
 
@@ -78,7 +78,7 @@ refusals! {
 /// A failure to end a process or to write its log.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// So many processes survive SIGKILL.
+    /// This number of processes survives SIGKILL.
     #[error("cannot end {} of the attempt", counted(*.0, "process", "processes"))]
     Immortal(usize)
         => "kill them, then run: git ralph status";
@@ -97,7 +97,7 @@ pub trait Listener {
     fn output(&mut self, stream: Stream, bytes: &[u8]);
     /// The process is asked to end, because git-ralph was asked to stop.
     fn stopping(&mut self);
-    /// Another second has passed.
+    /// A second has passed.
     fn tick(&mut self) {}
     /// Returns true if the output since the last call shows progress.
     fn made_progress(&mut self) -> bool {
@@ -105,11 +105,11 @@ pub trait Listener {
     }
 }
 
-/// Runs a job until nothing of it is alive. All output goes to `log` and to `listener`.
+/// Runs a job until none of its processes is alive. All output goes to `log` and to `listener`.
 ///
 /// # Errors
-/// If the log cannot be written, or a process cannot be ended; the caller must not touch the work tree then. Whatever
-/// the error, every process that can be ended has been.
+/// If the log cannot be written, or a process cannot be ended; the caller must not touch the work tree then. Even then,
+/// every process that can be ended has ended.
 pub async fn run(
     job: Job,
     log: &File,
@@ -120,7 +120,7 @@ pub async fn run(
         ending: Ending::NotStarted(error),
         left_running: 0,
     };
-    // What a runner leaves that something ends.
+    // Adopts the remaining processes of a dead runner.
     process_tree::adopt_orphans();
     let mut runner = match Runner::start(log) {
         Ok(runner) => runner,
@@ -140,7 +140,7 @@ pub async fn run(
         run.listener.stopping();
     }
     let asked_to_end = !matches!(decided, Ok(Some(Ending::Exited(_) | Ending::Killed(_))));
-    // No return before all have been ended: a process that is alive now would go on without us.
+    // No return before all processes have ended: a living one would continue without git-ralph.
     let found = match decided {
         Ok(None) => None,
         _ => run.end(&mut runner, stop, asked_to_end).await,
@@ -164,7 +164,7 @@ pub async fn run(
     }
     let is_boxed = job.walls.is_some();
     let is_shell = job.argv.first().is_some_and(|program| program == "sh");
-    // In a box there is one more, its first process, which ends after all others.
+    // A sandbox adds one process, its first, which ends after all others.
     let left_running = found.ended.saturating_sub(usize::from(is_boxed));
     Ok(Ended {
         ending: if is_boxed && !is_shell {
@@ -176,13 +176,13 @@ pub async fn run(
     })
 }
 
-/// Returns the ending of a process whose runner has ended before it said that all of it is gone.
+/// Returns the ending of a process whose runner ended before it reported the end of all processes.
 fn without_runner(ending: Option<Ending>, lost: io::Result<Lost>, stopped: Option<i32>) -> Ending {
     match (ending, stopped) {
         (Some(decided @ (Ending::Interrupted(_) | Ending::TimedOut(..) | Ending::NotStarted(_))), _) => {
             decided
         }
-        // Who asked git-ralph to stop may have ended the runner, too.
+        // The sender of the stop signal may have ended the runner, too.
         (_, Some(signal)) => Ending::Interrupted(signal),
         _ => match lost {
             Ok(Lost::Killed(signal)) => Ending::RunnerKilled(signal),
@@ -195,22 +195,22 @@ fn without_runner(ending: Option<Ending>, lost: io::Result<Lost>, stopped: Optio
     }
 }
 
-/// Waits until the grace period has to end: the second request to stop ends it, or the first if none was acted upon.
+/// Waits until the grace period must end: at the second stop request, or at the first if none was acted upon.
 async fn impatience(stop: &Stop, asked_to_end: bool) {
     stop.clone().asked(if asked_to_end { 2 } else { 1 }).await;
 }
 
-/// A job that runs.
+/// A running job.
 struct Run<'a> {
-    /// Its processes, which are children of ours only if the runner has ended.
+    /// The processes of the job, which are children of git-ralph only if the runner has ended.
     processes: AttemptProcesses,
-    /// The failure to write what was printed.
+    /// An error of writing the output.
     late: Option<io::Error>,
     listener: &'a mut dyn Listener,
 }
 
 impl Run<'_> {
-    /// Waits until the process has ended or has to be ended; returns `None` if the runner has ended.
+    /// Waits until the process has exited or must be ended; returns `None` if the runner has ended.
     async fn watch(&mut self, runner: &mut Runner, job: &Job, stop: &mut Stop) -> io::Result<Option<Ending>> {
         let begun = Instant::now();
         let mut patience = Patience::begin(begun, job.timeout, job.idle_timeout);
@@ -223,7 +223,7 @@ impl Run<'_> {
                 return Ok(Some(Ending::TimedOut(why, limit)));
             }
             tokio::select! {
-                // Signals first: they win over anything printed at the same moment.
+                // Signals first: they take precedence over output at the same moment.
                 biased;
                 signal = stop.asked(1) => return Ok(Some(Ending::Interrupted(signal))),
                 printed = runner.next() => match printed {
@@ -243,10 +243,10 @@ impl Run<'_> {
                     Some(Printed::News(News::Killed(signal))) => return Ok(Some(Ending::Killed(signal))),
                     Some(Printed::News(News::LogFailed(failure))) => return Err(failure.into()),
                 },
-                // What to make of it is decided by the look at the clock.
+                // The next reading of the clock decides.
                 () = at(patience.next()) => {}
                 _ = seconds.tick() => {
-                    // As process 1 of a container we get the orphans of others.
+                    // As process 1 of a container, git-ralph gets the orphans of others.
                     self.processes.reap_orphans();
                     runner.wake();
                     self.listener.tick();
@@ -262,20 +262,20 @@ impl Run<'_> {
         }
     }
 
-    /// Has the runner end every process, and still hears what they print; returns `None` if the runner has ended.
+    /// Makes the runner end all processes, and reads their output; returns `None` if the runner has ended.
     async fn end(&mut self, runner: &mut Runner, stop: &Stop, asked_to_end: bool) -> Option<Found> {
         if asked_to_end {
             runner.end().await;
         }
         let mut hurry = Box::pin(impatience(stop, asked_to_end));
         let mut in_a_hurry = false;
-        // Seconds in which git-ralph runs: stopped by Ctrl-Z, it hears nothing of the runner.
+        // Seconds in which git-ralph runs: while stopped by Ctrl-Z, it receives no message of the runner.
         let mut waited = 0;
         let mut seconds = interval_at(Instant::now() + SECOND, SECOND);
         seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             tokio::select! {
-                // The end of the runner before the clock: git-ralph may have been stopped in between.
+                // The runner's end before the clock: git-ralph may have been stopped in between.
                 biased;
                 () = &mut hurry, if !in_a_hurry => {
                     in_a_hurry = true;

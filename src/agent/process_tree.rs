@@ -21,36 +21,36 @@ use crate::processes::{Stat, Table, children, has_variable, have_children, own, 
 /// The variable that marks every process of an attempt.
 pub const VARIABLE: &str = "GIT_RALPH_RUN";
 
-/// The time that processes have to end once they were asked to.
+/// Time for processes to exit after TERM.
 const GRACE: Duration = Duration::from_secs(5);
-/// The time that killed processes have to disappear, from when the last one was found; and the time for all of them.
+/// Time for killed processes to disappear after the last one was found; and the maximum for all of them.
 const LAST: Duration = Duration::from_secs(5);
 const LAST_OF_ALL: Duration = Duration::from_secs(30);
-/// The shortest and the longest pause between two checks whether they have gone.
+/// Minimum and maximum pause between two checks.
 const POLLS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
-/// The number of times that our children are killed in a row before other work gets its turn.
+/// Number of times that children are killed in a row before other tasks get their turn.
 const STRIKES: usize = 50;
 
-/// The processes of one attempt, by what they have in common.
+/// The processes of one attempt, and how to identify them.
 #[derive(Clone, Debug, Default)]
 pub struct AttemptProcesses {
     /// The session (and process group) of the attempt.
     session: Option<i32>,
-    /// The child of ours among them that its owner waits for.
+    /// The child of git-ralph among them that its owner waits for.
     awaited: Option<i32>,
     /// The value of [`VARIABLE`].
     run: String,
-    /// The start of the attempt's first process, in ticks of the system's own.
+    /// The start of the attempt's first process, in clock ticks.
     since: Option<u64>,
-    /// Our children that were there before it; `None` when it was started by another git-ralph.
+    /// The children of git-ralph from before the attempt; `None` if another git-ralph started it.
     others: Option<Vec<(i32, u64)>>,
-    /// True if orphans that the attempt did not leave become our children too: git-ralph is process 1 of a container, where
-    /// `docker exec` starts others.
+    /// True if foreign orphans become children of git-ralph too: it is process 1 of a container, where `docker exec`
+    /// starts others.
     adopts_foreign: bool,
 }
 
-/// Makes orphans among our descendants our children from now on (prctl(2), `PR_SET_CHILD_SUBREAPER`), so that they can
-/// be found. Does nothing if the system has no such thing.
+/// Makes orphaned descendants children of this process from now on (prctl(2), `PR_SET_CHILD_SUBREAPER`), so that they
+/// can be found. Does nothing on systems without subreapers.
 pub fn adopt_orphans() {
     #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
     if let Err(error) = nix::sys::prctl::set_child_subreaper(true) {
@@ -58,7 +58,7 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Returns whether orphans among our descendants become our children.
+/// Returns whether orphaned descendants become children of this process.
 fn adopts_orphans() -> bool {
     #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
     return nix::sys::prctl::get_child_subreaper() == Ok(true);
@@ -66,7 +66,7 @@ fn adopts_orphans() -> bool {
     return false;
 }
 
-/// Lists our children, none of which belongs to the attempt that begins next.
+/// Lists the children of this process, none of which belongs to the next attempt.
 pub fn others() -> Vec<(i32, u64)> {
     let named = |(pid, stat): (i32, Stat)| (pid, stat.started);
     children().into_iter().map(named).collect()
@@ -77,12 +77,12 @@ pub fn others() -> Vec<(i32, u64)> {
 pub struct Found {
     /// Processes that are still alive.
     pub alive: usize,
-    /// The most processes that were seen at one time and had to be ended.
+    /// Highest number of processes that were seen at one time and had to be ended.
     pub ended: usize,
 }
 
 impl AttemptProcesses {
-    /// Returns the processes of an attempt whose first process git-ralph has just started; `others` are from before it.
+    /// Returns the processes of an attempt whose first process git-ralph has just started; `others` are older children.
     pub fn started(leader: Option<i32>, run: String, others: Vec<(i32, u64)>) -> Self {
         Self {
             session: leader,
@@ -94,13 +94,13 @@ impl AttemptProcesses {
         }
     }
 
-    /// Notes the first process, which a runner has started: it becomes our child only if the runner ends.
+    /// Records the first process, which a runner has started: it becomes a child of git-ralph only if the runner ends.
     pub fn begin(&mut self, leader: Option<i32>) {
         self.session = leader;
         self.since = leader.and_then(started_at);
     }
 
-    /// Returns the processes of an attempt whose git-ralph has died. Its orphans became children of another process.
+    /// Returns the processes of an attempt whose git-ralph has died. Its orphans are children of another process.
     pub fn orphaned(session: Option<i32>, run: String, since: Option<u64>) -> Self {
         Self {
             session,
@@ -110,7 +110,7 @@ impl AttemptProcesses {
         }
     }
 
-    /// Lists the living processes, without ourselves.
+    /// Lists the living processes, except this one.
     fn alive(&self) -> Vec<i32> {
         let (Some(table), own) = own::look(|own| (Table::read(), own.clone())) else {
             return self.alive_unseen();
@@ -149,7 +149,7 @@ impl AttemptProcesses {
             })
     }
 
-    /// Lists our children that belong to the attempt, dead ones included.
+    /// Lists the children of this process that belong to the attempt, including dead ones.
     fn children(&self) -> Vec<(i32, Stat)> {
         own::look(|own| self.children_without(own))
     }
@@ -163,8 +163,8 @@ impl AttemptProcesses {
         children
     }
 
-    /// Tells if we have no child of the attempt, dead or alive. Orphans become our children, so nothing descends from
-    /// us then.
+    /// Returns whether this process has no child of the attempt, dead or alive. As orphans become its children, it then
+    /// has no descendant of the attempt either.
     fn has_no_child(&self) -> bool {
         own::look(|own| match &self.others {
             None => true,
@@ -174,8 +174,8 @@ impl AttemptProcesses {
         })
     }
 
-    /// Tells if nothing is left, without a look at other processes: what was left would be a child of this process, which
-    /// has no others and adopts every orphan. True of a runner on Linux alone; false if it is not known.
+    /// Returns whether no process is left, without reading the process table: any would be a child of this process,
+    /// which has no others and adopts every orphan. True only for a runner on Linux; false if unknown.
     fn are_certainly_gone(&self) -> bool {
         let is_exact =
             adopts_orphans() && !self.adopts_foreign && self.others.as_ref().is_some_and(Vec::is_empty);
@@ -185,7 +185,7 @@ impl AttemptProcesses {
         is_exact && self.has_no_child()
     }
 
-    /// Tells if nothing is left after a look that found none, by another look: it sees what was born during the first.
+    /// Returns whether no process is left, by a second search: it finds processes born during the first.
     fn are_gone(&self) -> bool {
         self.reap_orphans();
         self.has_no_child() && self.alive().is_empty() && self.has_no_child()
@@ -201,24 +201,24 @@ impl AttemptProcesses {
     }
 
     fn send(&self, pids: &[i32], signal: Signal) {
-        // ESRCH is success; a process that may not be signalled shows up as alive later.
+        // ESRCH is success; a process that may not be signalled is found alive later.
         for pid in pids {
             if Some(*pid) == self.session {
                 let _ = killpg(Pid::from_raw(*pid), signal);
             }
             let _ = kill(Pid::from_raw(*pid), signal);
             if signal == Signal::SIGTERM {
-                // A stopped process takes TERM only after CONT.
+                // A stopped process handles TERM only after CONT.
                 let _ = kill(Pid::from_raw(*pid), Signal::SIGCONT);
             }
         }
     }
 
-    /// Kills children as fast as they are found. A process that forks and exits again and again has another
-    /// number each time that the whole table is read; as our child it can be hit between two of its steps, or
-    /// its child with it, which is in its group before it makes one of its own.
+    /// Kills children as fast as they are found. A process that forks and exits again and again has another process id
+    /// at each reading of the whole table; as a child it can be killed between two of its steps, or together with its
+    /// child, which is in its group before it makes its own.
     ///
-    /// Returns the most children that were alive at once.
+    /// Returns the highest number of children that were alive at once.
     fn kill_children(&self, asked: &mut BTreeSet<i32>) -> usize {
         let mut most = 0;
         if self.adopts_foreign {
@@ -226,7 +226,7 @@ impl AttemptProcesses {
         }
         for _ in 0..STRIKES {
             let children = self.children();
-            // The attempt's first process, once dead, stays until its owner gets a turn to wait for it.
+            // The attempt's first process, once dead, stays until its owner waits for it.
             if children
                 .iter()
                 .all(|(pid, stat)| stat.dead && Some(*pid) == self.awaited)
@@ -234,7 +234,7 @@ impl AttemptProcesses {
                 return most;
             }
             most = most.max(children.iter().filter(|(_, stat)| !stat.dead).count());
-            // No other process gets the number of a child, or of its group, before it is waited for.
+            // The id of a child, or of its group, is not reused before the child is waited for.
             for (pid, _) in children {
                 asked.insert(pid);
                 let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
@@ -265,14 +265,14 @@ pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = (
                 return Found { alive: 0, ended };
             }
             ended = ended.max(living.len());
-            // Processes that appeared since the last look are asked too.
+            // New processes get the signal too.
             let fresh: Vec<i32> = living.into_iter().filter(|pid| asked.insert(*pid)).collect();
             processes.send(&fresh, signal);
             if signal == Signal::SIGKILL {
                 let had = asked.len();
                 ended = ended.max(processes.kill_children(&mut asked));
                 if !fresh.is_empty() || asked.len() > had {
-                    // A process that continues in a child that it left behind is hit sooner or later, if not at once.
+                    // A process that continues in forked children is killed sooner or later.
                     deadline = (Instant::now() + LAST).min(begun + LAST_OF_ALL);
                 }
             }
@@ -288,7 +288,7 @@ pub async fn end(processes: &AttemptProcesses, impatient: impl Future<Output = (
     }
     let alive = match processes.alive().len() {
         0 if processes.are_gone() => 0,
-        // Something is, but is never seen.
+        // A process exists but was never seen.
         seen => seen.max(1),
     };
     Found { alive, ended }

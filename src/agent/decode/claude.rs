@@ -1,7 +1,7 @@
-//! The stream of `claude --output-format stream-json`, which others speak too.
+//! The stream of `claude --output-format stream-json`, which other agents print too.
 //!
-//! The final message is in the `result` line, which is also the end marker; in an error its
-//! `subtype` still says success, and `is_error` counts.
+//! The final message is in the `result` line, which is also the end marker; for an error, `subtype` still is success,
+//! and `is_error` decides.
 
 use super::{
     dialect::Dialect,
@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 pub(super) struct Claude {
     /// True for qwen, which reports errors in the text of its message.
     is_qwen: bool,
-    /// The kind of the last error that took the place of a message.
+    /// The kind of the last error that replaced a message.
     error: Option<String>,
-    /// The time when the limit that was hit ends, in Unix seconds.
+    /// The time when the reached limit ends, in Unix seconds.
     resets_at: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl Claude {
         let by = if is_subagent { "subagent: " } else { "" };
         for block in content {
             match block.text("type").as_str() {
-                // It becomes the reason.
+                // The text becomes the reason.
                 "text" if error.is_some() => {}
                 "text" => match block.text("text").trim_start() {
                     "" => {}
@@ -109,7 +109,7 @@ impl Claude {
             report.deny(&tool);
         }
         if result.has("is_error") && result.get("is_error") != Some(false) {
-            // The words about an error, in the place of a result: of qwen, and of claude's SDK.
+            // The error message in place of a result: of qwen, and of claude's SDK.
             let of_qwen: Option<String> = result.get("error/message");
             let of_qwen = of_qwen.map(|words| qwen::bare(&words).to_owned());
             let of_sdk: Option<Vec<String>> = result.get("errors");
@@ -122,14 +122,14 @@ impl Claude {
         }
     }
 
-    /// Takes the tokens of everything, with helpers and work that was cut off, by model; without them those of the
-    /// agent's last stretch alone.
+    /// Takes the token counts of the whole run by model, including subagents and interrupted work; without them, only
+    /// those of the agent's last part.
     fn tokens(&self, result: &Object, report: &mut ReportBuilder) {
         report.count_tokens_anew();
         let models: BTreeMap<String, Object> = result.get("modelUsage").unwrap_or_default();
         let usage = result.object("usage");
         if models.is_empty() && self.is_qwen {
-            // What came from a cache is a part of what was read.
+            // Cached tokens are included in the input tokens.
             report.spend(usage.get("input_tokens"), usage.get("output_tokens"), None);
             report.cache_read_tokens = usage.get("cache_read_input_tokens");
         } else if models.is_empty() {
@@ -248,7 +248,7 @@ mod tests {
         let models = r#""num_turns":4,"modelUsage":{"a":{"inputTokens":1,"cacheReadInputTokens":40,"cacheCreationInputTokens":5},"b":{"cacheReadInputTokens":2}}"#;
         let opus = || Some("opus".to_owned());
         assert_eq!(decoded(models), ((Some(42), Some(5)), opus(), Some(4)));
-        // Not reported is not zero.
+        // A missing count is not zero.
         let none = r#""usage":{"input_tokens":20}"#;
         assert_eq!(decoded(none), ((None, None), opus(), None));
     }

@@ -1,8 +1,7 @@
 //! The stream of `codex exec --json`.
 //!
-//! The final message is the last `agent_message`, unless a tool is started after it;
-//! `turn.completed` and `turn.failed` are the end markers. A lone `error` may be followed by
-//! another try.
+//! The final message is the last `agent_message`, unless a tool starts after it; `turn.completed` and `turn.failed` are
+//! the end markers. Another try may follow a lone `error`.
 
 use super::{Fault, lines::Object, report_builder::ReportBuilder};
 

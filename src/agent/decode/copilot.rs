@@ -1,8 +1,8 @@
 //! The stream of `copilot --output-format json`.
 //!
-//! The final message is the last `assistant.message` that asks for no tool; `result` is the end marker. With `--autopilot`
-//! it asks for `task_complete` alone, and the summary belongs to it, behind a line that keeps it apart from the words around the
-//! promise. Tokens and cost are not reported.
+//! The final message is the last `assistant.message` that uses no tool; `result` is the end marker. With `--autopilot`,
+//! the final message uses only `task_complete`, whose summary is appended after a line that separates it from the text
+//! around the promise. Copilot does not report tokens and cost.
 
 use super::{Fault, lines::Object, report_builder::ReportBuilder};
 use crate::agent::promise::SUMMARY;
@@ -13,7 +13,7 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
         return;
     }
     match event.text("type").as_str() {
-        // A helper of the agent does not speak for it.
+        // A subagent's message is not the agent's.
         "assistant.message" | "session.task_complete" if event.has("data/parentToolCallId") => {}
         "session.task_complete" => report.words(format!("\n{SUMMARY}\n{}", event.text("data/summary"))),
         "assistant.message" => {
@@ -22,7 +22,7 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
             };
             let text = event.text("data/content");
             let is_final = tools.iter().all(|tool| tool.text("name") == "task_complete");
-            // Without words it only repeats that the message before it was the last.
+            // Without text it only repeats that the message before it was the last.
             if is_final && text.is_empty() && !tools.is_empty() {
                 report.fault = None;
                 return;
@@ -37,7 +37,7 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
         "tool.execution_start" => {
             report.note_tool(&event.text("data/toolName"), &event.object("data/arguments"));
         }
-        // A helper of the agent tells it of its failure.
+        // A subagent reports its failure to the agent.
         "model.call_failure" if event.text("data/source") != "top_level" => {}
         kind @ ("session.error" | "model.call_failure") => {
             let name: Option<String> = event.get("data/errorType");

@@ -1,7 +1,7 @@
 //! Detects the format from the first line, or from the first two of a document over several lines.
 //!
-//! Invariants: no byte is lost during the detection; output of an unknown format is text. This module must not know
-//! what the lines mean.
+//! Invariants: no byte is lost during the detection; output of an unknown format is text. This module does not know the
+//! meaning of the lines.
 
 use super::{
     format::Format,
@@ -11,10 +11,10 @@ use memchr::memchr;
 use serde::de::IgnoredAny;
 use std::mem;
 
-/// The longest first line, in bytes, blank lines before it included; if it is longer, the output is text.
+/// Maximum length of the first line, in bytes, including blank lines before it; longer output is text.
 const FIRST_LINE_LIMIT: usize = 1024 * 1024;
 
-/// The most bytes that may precede the first line of the likely format.
+/// Maximum number of bytes before the first line of the likely format.
 const PREAMBLE_LIMIT: usize = 16 * 1024;
 
 /// Holds back the output until the format is known.
@@ -23,11 +23,11 @@ pub(super) struct Detection {
     held_back: Vec<u8>,
     /// The start of the current line.
     line: usize,
-    /// The offset up to which its end has been searched.
+    /// The offset up to which the end of the line has been searched.
     seen: usize,
-    /// The format that the output is likely to have; its first line may come after others.
+    /// The format that the output probably has; its first line may follow other lines.
     pub(super) likely: Option<Format>,
-    /// True if the first line is JSON; `None` until it has come.
+    /// True if the first line is JSON; `None` before it.
     first_is_json: Option<bool>,
 }
 
@@ -38,12 +38,12 @@ pub(super) struct Found {
     pub(super) format: Format,
     /// All bytes so far.
     pub(super) held_back: Vec<u8>,
-    /// True if it is taken for text although it begins as JSON.
+    /// True if the output is read as text although it begins as JSON.
     pub(super) is_unknown_json: bool,
 }
 
 impl Detection {
-    /// Takes the next bytes; returns the result as soon as there is one.
+    /// Takes the next bytes; returns the result as soon as it is known.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Found> {
         self.held_back.extend_from_slice(bytes);
         loop {
@@ -59,7 +59,7 @@ impl Detection {
             }
             line_end?;
             self.seen += 1;
-            // A document over several lines: the next one tells.
+            // A document over several lines: the next line decides.
             if begun != b"{"
                 && let Some(format) = self.look_at_line()
             {
@@ -75,7 +75,7 @@ impl Detection {
         self.decide(format)
     }
 
-    /// Reads the line that ends where the search has stopped; returns the format if it is known now.
+    /// Reads the line that ends at the searched offset; returns the format if it is known now.
     fn look_at_line(&mut self) -> Option<Format> {
         let line = self.held_back[self.line..self.seen].trim_ascii();
         if line.is_empty() {
@@ -129,7 +129,7 @@ fn format_of(line: &[u8]) -> Format {
     match line.text("type").as_str() {
         "system" if line.has("qwen_code_version") => Format::Qwen,
         "system" => Format::Claude,
-        // All that it prints with `--output-format json`.
+        // The only line of `--output-format json`.
         "result" if is_text("result") => Format::Claude,
         "thread.started" => Format::Codex,
         "session" if line.has("version") => Format::Pi,

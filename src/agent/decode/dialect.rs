@@ -1,9 +1,9 @@
-//! Says what a format of JSON lines has to know.
+//! The interface of the formats of JSON lines.
 
 use super::lines::{Object, parse};
 use super::report_builder::ReportBuilder;
 
-/// Knows one format of JSON lines.
+/// A reader of one format of JSON lines.
 pub(super) trait Dialect: Send {
     /// Takes one line.
     fn line(&mut self, line: &str, report: &mut ReportBuilder);
@@ -12,7 +12,7 @@ pub(super) trait Dialect: Send {
     fn end(&mut self, _stderr: &str, _draft: &mut ReportBuilder) {}
 }
 
-/// A format each of whose lines says all.
+/// A reader for a format in which each line is complete.
 pub(super) type Simple = fn(&Object, &mut ReportBuilder);
 
 impl Dialect for Simple {

@@ -1,6 +1,6 @@
-//! The lines of `droid exec -o stream-json` that are not claude's: it begins like claude's stream.
+//! The lines of `droid exec -o stream-json` that differ from claude's: both streams begin alike.
 //!
-//! The final message is in the `completion` line, which is also the end marker. The prompt comes back as a message of
+//! The final message is in the `completion` line, which is also the end marker. The prompt is echoed as a message of
 //! the user.
 
 use super::{Fault, lines::Object, report_builder::ReportBuilder, tokens};

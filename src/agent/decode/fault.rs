@@ -1,16 +1,16 @@
 //! Classifies errors of agents and their services.
 //!
 //! Structured fields come first: the agent's own name for the error, then an HTTP status. Words are searched only in
-//! the text of an error, never in a model's message. This module must not know what a fault leads to.
+//! the text of an error, never in a model's message. This module does not depend on the consequences of a fault.
 
 use super::wait::wait_in;
 use crate::agent::promise::phrases;
 use serde_json::Value;
 
-/// The longest text of an error that is kept, in characters.
+/// Maximum length of a kept error message, in characters.
 const MESSAGE_CHARS: usize = 1000;
 
-/// The most levels of JSON within JSON that are read in an error's text.
+/// Maximum depth of JSON within JSON that is read in an error message.
 const DEPTH: usize = 3;
 
 /// A fault that kept an agent from its work.
@@ -18,9 +18,9 @@ const DEPTH: usize = 3;
 pub struct Fault {
     /// The kind of the fault.
     pub kind: FaultKind,
-    /// The agent's own words for it.
+    /// The agent's own message.
     pub message: String,
-    /// The seconds until it is over, if the agent says so.
+    /// The seconds until the fault ends, if the agent reports them.
     pub retry_after: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ pub enum FaultKind {
     Other,
 }
 
-/// The words of errors, by kind, in the order in which they are looked for.
+/// The words of errors, by kind, in the order of the search.
 const WORDS: [(FaultKind, &str); 9] = [
     (
         FaultKind::Billing,
@@ -112,7 +112,7 @@ impl Fault {
         }
     }
 
-    /// Makes a fault of a request that failed: without a status and words that tell more, the service was not reached.
+    /// Makes a fault of a failed request: without a status and known words, the service was not reached.
     pub(super) fn of_request(name: Option<&str>, status: Option<u16>, message: &str) -> Self {
         let mut fault = Self::new(name, status, message);
         if status.is_none() && fault.kind == FaultKind::Other {
@@ -122,7 +122,7 @@ impl Fault {
         fault
     }
 
-    /// Makes a fault of a program's last output: its words are the last line that tells its kind, if one does.
+    /// Makes a fault of a program's last output: its message is the last line that shows its kind, if there is one.
     pub(super) fn of_output(text: &str) -> Self {
         let whole = Self::new(None, None, text);
         let mut lines = text.lines().rev().map(|line| Self::new(None, None, line));
@@ -135,8 +135,7 @@ impl Fault {
         }
     }
 
-    /// Makes a fault from the agent's name for the error, the HTTP status and the error's text, as far as they are
-    /// known.
+    /// Makes a fault from the agent's name for the error, the HTTP status and the error message, if they are known.
     pub fn new(name: Option<&str>, status: Option<u16>, message: &str) -> Self {
         let lower = message.to_lowercase();
         Self {
@@ -160,7 +159,7 @@ fn without_epoch(message: &str) -> String {
     format!("{before}limit reached{rest}")
 }
 
-/// Returns the words of an error that is reported as JSON, or as JSON within JSON.
+/// Returns the message of an error that is reported as JSON, or as JSON within JSON.
 fn in_words(message: &str) -> String {
     let mut words = message.to_owned();
     for _ in 0..DEPTH {
@@ -203,7 +202,7 @@ fn judge(name: Option<&str>, status: Option<u16>, message: &str) -> FaultKind {
     };
     let status = status.or_else(|| status_in(message));
     by_name
-        // No wait pays a bill, whatever the agent calls it.
+        // Waiting does not pay a bill, whatever the agent calls the error.
         .filter(|kind| *kind != FaultKind::RateLimited || by_text != Some(FaultKind::Billing))
         .or(by_text.filter(says_more_than_a_status))
         .or_else(|| by_status(status?, message))
@@ -223,13 +222,13 @@ fn by_status(status: u16, message: &str) -> Option<FaultKind> {
     })
 }
 
-/// Returns the kind of error that a text in lower case names by its words.
+/// Returns the kind of error that a lower-case text names.
 pub(super) fn by_words(text: &str) -> Option<FaultKind> {
     // Gemini's advice for any refusal, and its name for a limit that ends with the day.
     let text = &text
         .replace("(e.g. check quota)", "")
         .replace("daily quota", "daily limit");
-    // All that node's fetch says of a connection that broke off, some agents with its cause; in another text it means anything.
+    // Node's whole message about a broken connection, with or without a cause; within other texts it can mean anything.
     let bare = text
         .trim()
         .trim_start_matches("[api error: ")
@@ -241,7 +240,7 @@ pub(super) fn by_words(text: &str) -> Option<FaultKind> {
     let occurs = |(_, words): &(_, &'static str)| phrases(words).any(|word| text.contains(word));
     match WORDS.into_iter().find(occurs) {
         Some((kind, _)) => Some(kind),
-        // Its name is unknown, but it says when it ends.
+        // The limit is unknown, but the text says when it ends.
         None if text.contains("limit") && wait_in(text).is_some() => Some(FaultKind::PlanLimit),
         None => None,
     }

@@ -53,12 +53,12 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns whether the output is taken for text, as far as it is known.
+    /// Returns whether the output is read as text, as far as the format is known.
     pub const fn reads_text(self) -> bool {
         matches!(self, Self::Auto | Self::Text | Self::Kiro)
     }
 
-    /// Returns whether its agent never says what an attempt cost.
+    /// Returns whether agents with this format never report the cost of an attempt.
     pub const fn tells_no_cost(self) -> bool {
         matches!(
             self,
@@ -67,7 +67,7 @@ impl Format {
     }
 }
 
-/// A format that does not exist.
+/// The name of an unknown format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown agent format '{0}'")]
 pub struct UnknownFormat(String);

@@ -1,7 +1,7 @@
 //! The stream of `gemini --output-format stream-json`, and the one document of `json`.
 //!
-//! The final message is what the assistant says after the last tool, in pieces; `result` is the end
-//! marker. Errors come in it, or as JSON on stderr among warnings.
+//! The final message is the assistant's text after the last tool, in pieces; `result` is the end marker. It also
+//! contains errors, as does stderr, as JSON among warnings.
 
 use super::{
     dialect::Dialect,
@@ -12,10 +12,10 @@ use super::{
 };
 use std::collections::BTreeMap;
 
-/// The longest document, in bytes.
+/// Maximum length of a document, in bytes.
 const DOCUMENT_LIMIT: usize = 4 * 1024 * 1024;
 
-/// The most places in stderr that are tried for an error.
+/// Maximum number of places in stderr that are searched for an error.
 const STDERR_TRIES: usize = 32;
 
 /// The beginning of an error on stderr that is not JSON.
@@ -24,7 +24,7 @@ const STDERR_ERROR: &str = "Error when talking to Gemini API";
 /// Reads the stream or the document.
 #[derive(Default)]
 pub(super) struct Gemini {
-    /// The lines so far, as long as they may be a document; then empty.
+    /// The lines so far, while they may be a document; then empty.
     document: String,
     is_stream: bool,
     speaking: bool,
@@ -37,7 +37,7 @@ impl Gemini {
         match kind.as_str() {
             "init" => {
                 report.session = event.get("session_id");
-                // Which one that is comes at the end.
+                // The actual model is named at the end.
                 report.works_with(event.get("model").filter(|model| model != "auto"));
             }
             "message" if speaks => {
@@ -62,7 +62,7 @@ impl Gemini {
                 if let Some(stats) = event.get::<Object>("stats") {
                     let input: Option<u64> = stats.get("input_tokens");
                     report.input_tokens = input;
-                    // The total has the thoughts, too.
+                    // The total includes thoughts.
                     let written = |total: u64| total.checked_sub(input?);
                     let written = stats.get("total_tokens").and_then(written);
                     report.output_tokens = written.max(stats.get("output_tokens"));
@@ -122,7 +122,7 @@ impl Dialect for Gemini {
     }
 }
 
-/// Returns the error on stderr: the last one in JSON, else one that is clear from its words.
+/// Returns the error on stderr: the last one in JSON, else one identified by its words.
 fn fault_in(stderr: &str) -> Option<Fault> {
     let by_words = || Some(Fault::of_output(stderr)).filter(|fault| fault.kind != FaultKind::Other);
     fault_in_json(stderr).or_else(by_words)
@@ -141,8 +141,8 @@ pub(super) fn fault_in_json(stderr: &str) -> Option<Fault> {
         .map(|error| fault(&error))
 }
 
-/// Returns the kind of the last error on stderr, as node prints it: after the path of a file about it come the name of
-/// its class and its text, then its stack and its fields.
+/// Returns the kind of the last error on stderr, as node prints it: the path of a file about it, the name of its class
+/// and its text, then its stack and its fields.
 fn kind_in(stderr: &str) -> FaultKind {
     let Some((_, last)) = stderr.rsplit_once(STDERR_ERROR) else {
         return FaultKind::Other;
@@ -157,7 +157,7 @@ fn fault(error: &Object) -> Fault {
     let name: Option<String> = error.get("type");
     let message = error.text("message");
     let bare = message.strip_prefix("[API Error: ");
-    // What follows is advice, which speaks of quota and sign-in whatever the error is.
+    // The rest is advice, which mentions quota and sign-in for any error.
     let bare = bare.map(|rest| rest.rsplit_once(']').map_or(rest, |(words, _)| words));
     Fault::new(name.as_deref(), error.get("code"), bare.unwrap_or(&message))
 }
@@ -196,7 +196,7 @@ mod tests {
             (report.ended, report.fault, report.format),
             (true, None, Format::Gemini)
         );
-        // The thoughts are in the total alone.
+        // Only the total includes thoughts.
         assert_eq!((report.input_tokens, report.output_tokens), (Some(9), Some(5)));
         for total in ["10", "null"] {
             let end = END.replace("14", total);

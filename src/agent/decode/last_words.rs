@@ -1,8 +1,8 @@
-//! The last words of a program that ended with an error and without a promise.
+//! The last lines of a program that exited with an error and without a promise.
 //!
-//! Only the kinds of faults are believed that another attempt would meet again. Only the end of the output
-//! counts, and that of stdout only if there is little else: a long text is the model's. This module must not know
-//! whether there was an error.
+//! Only faults that another attempt would meet again are accepted. Only the end of the output counts, and the end of
+//! stdout only if stdout is short: a long text is the model's. This module does not depend on whether there was an
+//! error.
 
 use super::{
     fault::{Fault, FaultKind, by_words},
@@ -10,22 +10,22 @@ use super::{
 };
 use crate::agent::promise::{phrases, plain_text};
 
-/// The longest stdout in which a fault is searched, in bytes.
+/// Maximum length of stdout in which a fault is searched, in bytes.
 pub(super) const SHORT: usize = 1024;
 
 /// The number of lines at the end that are judged.
 const LINES: usize = 5;
 
-/// The longest line that is judged, and the longest part of the last line that is shown, in characters.
+/// Maximum length of a searched line, and of the shown part of the last line, in characters.
 const LINE_CHARS: usize = 500;
 const SHOWN_CHARS: usize = 200;
 
 /// Words that may precede the status of an error.
 const STATUS: &str = "status, status code, code, error, http, http/1.1, http/2";
 
-/// Returns the fault that the last words report; `stdout` is given only if it is short.
+/// Returns the fault in the last lines; `stdout` is given only if it is short.
 pub(super) fn fault_in(stdout: Option<&[u8]>, stderr: &[u8]) -> Option<Fault> {
-    // Where the agent has printed much, its work may be what found no connection.
+    // If the agent printed much, its work may have caused the connection error.
     let is_short = stdout.is_some();
     let believed = |fault: &Fault| is_believed(fault.kind) || is_short && is_network(fault);
     let fault_of = |text: &[u8]| {
@@ -54,7 +54,7 @@ fn is_believed(kind: FaultKind) -> bool {
 
 fn last_lines(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.lines().rev().map(str::trim);
-    // The error of a request in opencode's log may be overcome: its decoder knows.
+    // The error of a request in opencode's log may be overcome: its decoder decides.
     let lines = lines.filter(|line| !line.is_empty() && !line.contains(opencode::LOGGED));
     let lines = lines.take(LINES);
     lines.filter(|line| line.chars().count() <= LINE_CHARS)
@@ -68,7 +68,7 @@ fn fault_of_line(line: &str) -> Option<Fault> {
     })
 }
 
-/// Returns whether a fault is certainly that the service was not reached.
+/// Returns whether a fault certainly means that the service was not reached.
 fn is_network(fault: &Fault) -> bool {
     let words = "econnrefused, econnreset, enotfound, eai_again, fetch failed, failed to connect, unable to connect, \
                  could not resolve, connection error, network error";
@@ -76,7 +76,7 @@ fn is_network(fault: &Fault) -> bool {
     fault.kind == FaultKind::Network && phrases(words).any(|word| said.contains(word))
 }
 
-/// Returns the status of an error in a line, if it is called one: other numbers can mean anything.
+/// Returns the status of an error in a line, if it is named as one: other numbers can mean anything.
 fn status_in(line: &str) -> Option<u16> {
     let is_edge = |char: Option<char>| char.is_none_or(|char| !char.is_ascii_alphanumeric());
     line.char_indices().find_map(|(at, _)| {

@@ -1,17 +1,16 @@
-//! Lines of JSON: cutting a stream into them and reading them leniently.
+//! Cuts a stream into lines of JSON, and reads them leniently.
 //!
-//! Invariant: a line that is too long or not as expected is skipped, never an error. This module must not know any
-//! format.
+//! Invariant: a line that is too long or unexpected is skipped, never an error. This module does not know any format.
 
 use memchr::memchr;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
-/// The longest line, in bytes; longer ones are skipped without being kept.
+/// Maximum length of a line, in bytes; longer ones are skipped without being kept.
 const LINE_LIMIT: usize = 4 * 1024 * 1024;
 
-/// The capacity of the buffer that is kept after a long line, in bytes.
+/// Capacity of the buffer that is kept after a long line, in bytes.
 const SPARE: usize = 64 * 1024;
 
 /// Cuts a stream into lines.
@@ -22,7 +21,7 @@ pub(super) struct LineReader {
 }
 
 impl LineReader {
-    /// Takes the next bytes and gives each line that they complete to `each`.
+    /// Takes the next bytes and passes each line that they complete to `each`.
     pub(super) fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
         let mut rest = bytes;
         while let Some(end) = memchr(b'\n', rest) {
@@ -38,7 +37,7 @@ impl LineReader {
         self.begin(rest);
     }
 
-    /// Gives the line that the stream ended in to `each`.
+    /// Passes the last line of the stream to `each`.
     pub(super) fn finish(&mut self, mut each: impl FnMut(&str)) {
         if !self.too_long && !self.begun.is_empty() {
             each(&String::from_utf8_lossy(&self.begun));
@@ -58,17 +57,17 @@ impl LineReader {
     }
 }
 
-/// Reads the wanted fields of a line; returns `None` if they are not there.
+/// Reads the wanted fields of a line; returns `None` if they are missing.
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// An object whose fields are read when they are asked for: the others may be of any kind, and long.
+/// An object whose fields are parsed on access: the others may be of any type, and long.
 #[derive(Default, Deserialize)]
 pub(super) struct Object<'a>(#[serde(borrow)] BTreeMap<String, &'a RawValue>);
 
 impl<'a> Object<'a> {
-    /// Returns a field, or `outer/inner`; one that does not have the expected type counts as missing.
+    /// Returns a field, or `outer/inner`; a field of another type counts as missing.
     pub(super) fn get<T: Deserialize<'a>>(&self, path: &str) -> Option<T> {
         match path.split_once('/') {
             Some((outer, inner)) => self.get::<Self>(outer)?.get(inner),
@@ -76,27 +75,27 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns true if there is such a field, and it is not null.
+    /// Returns true if the field exists and is not null.
     pub(super) fn has(&self, path: &str) -> bool {
         self.get::<Option<IgnoredAny>>(path).flatten().is_some()
     }
 
-    /// Returns a text, an empty one if it is missing.
+    /// Returns a text, or an empty one if it is missing.
     pub(super) fn text(&self, path: &str) -> String {
         self.get(path).unwrap_or_default()
     }
 
-    /// Returns an object, an empty one if it is missing.
+    /// Returns an object, or an empty one if it is missing.
     pub(super) fn object(&self, path: &str) -> Self {
         self.get(path).unwrap_or_default()
     }
 
-    /// Returns true if there is no such field, or only an object: a line with anything else is of another kind.
+    /// Returns true if the field is missing or an object: a line with another value is of another kind.
     pub(super) fn may_have_object(&self, name: &str) -> bool {
         !self.has(name) || self.get::<Self>(name).is_some()
     }
 
-    /// Returns a list of objects, an empty one if it is missing; `None` if it is anything else.
+    /// Returns a list of objects, or an empty one if it is missing; `None` for any other value.
     pub(super) fn list(&self, path: &str) -> Option<Vec<Self>> {
         let Some(list) = self.get::<&RawValue>(path) else {
             return Some(Vec::new());
@@ -111,7 +110,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Appends to `kept` and drops its beginning, so that at most `limit` bytes are left.
+/// Appends to `kept` and drops its beginning, so that at most `limit` bytes remain.
 pub(super) fn keep_end(kept: &mut Vec<u8>, bytes: &[u8], limit: usize) {
     let end = &bytes[bytes.len().saturating_sub(limit)..];
     kept.drain(..(kept.len() + end.len()).saturating_sub(limit));

@@ -1,14 +1,14 @@
 //! Reads the output of coding agents: the promise, the end, faults and the cost.
 //!
-//! Each format has a file of its own, with a function that takes a line, or with a `Dialect` if it has to remember
+//! Each format has its own file, with a function that takes a line, or with a `Dialect` if it keeps state between
 //! lines; a [`Decoder`] cuts the stream into lines and fills in a [`Report`]. Invariants:
-//! - only the final message of the agent is searched for a promise: not the echoed prompt, not the
-//!   output of tools, not earlier messages;
-//! - a stream of JSON lines that lacks its end marker, or that ends in a fault, promises nothing;
-//! - the report does not depend on how the stream was cut into pieces, and memory is bounded;
-//! - lines that are broken, unknown or too long are skipped.
+//! - only the final message of the agent is searched for a promise: not the echoed prompt, the output of tools or
+//!   earlier messages;
+//! - a stream of JSON lines that lacks its end marker, or that ends in a fault, contains no promise;
+//! - the report does not depend on the sizes of the pieces, and memory is bounded;
+//! - broken, unknown and overlong lines are skipped.
 //!
-//! This module must not know how agents are run, nor what a report leads to.
+//! This module does not depend on how agents are run, nor on the consequences of a report.
 
 mod claude;
 mod cline;
@@ -44,9 +44,9 @@ use lines::{LineReader, keep_end};
 use report_builder::ReportBuilder;
 use std::mem;
 
-/// The most bytes that are kept of the end of stderr.
+/// Number of bytes that are kept of the end of stderr.
 const STDERR_KEPT: usize = 16 * 1024;
-/// The most bytes that are kept of lines that are not JSON.
+/// Number of bytes that are kept of lines that are not JSON.
 const PLAIN_KEPT: usize = 4 * 1024;
 
 /// Reads the output of one run of an agent.
@@ -60,7 +60,7 @@ pub struct Decoder {
     made_progress: bool,
 }
 
-/// The lines before the first JSON in a stream of JSON lines: if no JSON comes, they say why.
+/// The lines before the first JSON in a stream of JSON lines: without any JSON, they have the reason.
 #[derive(Default)]
 struct Plain {
     words: Vec<u8>,
@@ -77,7 +77,7 @@ impl Plain {
         }
     }
 
-    /// Returns the fault of a program that ended before it printed a single line of its format.
+    /// Returns the fault of a program that exited before it printed a line of its format.
     fn fault(&self, stderr: &str) -> Option<Fault> {
         let words = format!("{}{stderr}", String::from_utf8_lossy(&self.words));
         let fault = Fault::of_output(&words);
@@ -107,7 +107,7 @@ impl Decoder {
         Self::of(Tag::PROMISE, format, prompt)
     }
 
-    /// Makes a decoder of the answer to `prompt`, which is in this tag and printed in `format`.
+    /// Makes a decoder of the answer to `prompt` in this tag, printed in `format`.
     pub fn of(tag: Tag, format: Format, prompt: &str) -> Self {
         let mut decoder = Self {
             format,
@@ -122,7 +122,7 @@ impl Decoder {
         decoder
     }
 
-    /// Sets the format that the detection expects: its first line may come after others.
+    /// Sets the format that the detection expects: its first line may follow other lines.
     pub fn likely(mut self, format: Option<Format>) -> Self {
         if let Stage::Undecided(detection) = &mut self.stage {
             detection.likely = format;
@@ -175,20 +175,20 @@ impl Decoder {
         self.made_progress |= self.report.fault.is_none() && !stderr.is_empty() && !is_log;
     }
 
-    /// Returns true if the output since the last call shows progress. Any text does. A line counts when it is whole,
-    /// unless it only repeats that something fails, or the same few actions over and over. Stderr counts only while
-    /// nothing fails, and not if it is a log of errors.
+    /// Returns true if the output since the last call shows progress. Any text does. A complete line counts, unless it
+    /// only repeats an error, or the same few actions again and again. Stderr counts only while there is no error, and
+    /// not if it is a log of errors.
     pub fn made_progress(&mut self) -> bool {
         mem::take(&mut self.made_progress)
     }
 
-    /// Returns short lines about what the agent did since the last call, and forgets them. Text gives none: it is shown
-    /// as it is.
+    /// Returns short lines about the agent's actions since the last call, and forgets them. Text gives none: it is
+    /// shown unchanged.
     pub fn take_activity(&mut self) -> Vec<String> {
         self.report.take_activity()
     }
 
-    /// Returns the model, and what has been used so far.
+    /// Returns the model, and the use of it so far.
     pub fn usage(&self) -> Usage {
         Usage {
             model: self.report.model.clone(),
@@ -241,7 +241,7 @@ impl Decoder {
     }
 }
 
-/// Returns the reader of a format's lines, if it has lines.
+/// Returns the reader of a format's lines, if the format has lines.
 fn dialect_of(format: Format) -> Option<Box<dyn Dialect>> {
     let simple: Simple = match format {
         Format::Auto | Format::Text | Format::Kiro => return None,

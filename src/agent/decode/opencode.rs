@@ -1,8 +1,7 @@
 //! The stream of `opencode run --format json`.
 //!
-//! The final message is the text parts that share the last message id; a `step_finish` whose reason
-//! is `stop` is the end marker. A service that cannot answer is asked again without a word; with `--print-logs`, stderr says
-//! why.
+//! The final message is the text parts that share the last message id; a `step_finish` whose reason is `stop` is the
+//! end marker. The agent silently retries a service that cannot answer; with `--print-logs`, stderr has the reason.
 
 use super::{
     Fault,
@@ -14,7 +13,7 @@ use super::{
 use jiff::Timestamp;
 use memchr::memmem;
 
-/// The field of a line of the log that has the error of a request.
+/// The field of a log line that has the error of a request.
 pub(super) const LOGGED: &str = " error.error=";
 
 /// Reads the stream.
@@ -40,7 +39,7 @@ impl Dialect for Opencode {
 }
 
 impl Opencode {
-    /// Returns the error in a line of the log, unless the agent got on after it, or had it beside its work.
+    /// Returns the error in a log line, unless the agent continued after it, or it occurred beside its work.
     fn logged(&self, line: &str) -> Option<Fault> {
         let (fields, error) = line.split_once(LOGGED)?;
         let time = fields.strip_prefix("timestamp=")?.split(' ').next()?;
@@ -52,7 +51,7 @@ impl Opencode {
     }
 }
 
-/// Returns true if these bytes of stderr are of the log of errors.
+/// Returns true if these bytes of stderr are a log of errors.
 pub(super) fn is_log(stderr: &[u8]) -> bool {
     memmem::find(stderr, b" level=ERROR ").is_some()
 }
@@ -81,11 +80,11 @@ fn line(event: &Object, report: &mut ReportBuilder) {
             report.note_tool(&part.text("tool"), &part.object("state/input"));
         }
         "step_finish" => {
-            // The input tokens, those of the cache excluded.
+            // The input tokens without those of the cache.
             let input = part.get("tokens/input");
             let output = sum(part.get("tokens/output"), part.get("tokens/reasoning"));
             let reason = part.text("reason");
-            // Its service broke off; it begins the same step again, and would for ever.
+            // The service cut off the answer; the agent repeats the same step for ever.
             report.came_to_nothing = reason == "unknown" && input.unwrap_or(0) + output.unwrap_or(0) == 0;
             report.spend(input, output, part.get("cost"));
             report.spend_cached(part.get("tokens/cache/read"), part.get("tokens/cache/write"));

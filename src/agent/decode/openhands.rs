@@ -1,7 +1,7 @@
-//! The lines of `openhands --headless --json`, among others that are for people.
+//! The lines of `openhands --headless --json`, which are mixed with text for users.
 //!
-//! The final message is that of the tool `finish`, or one without a tool; it is also the end marker. An error of the
-//! service is an event of its own: in its other output nothing says that there was one, and the exit code is 0.
+//! The final message belongs to the tool `finish`, or to no tool; it is also the end marker. An error of the service is
+//! a separate event: the other output does not report it, and the exit code is 0.
 
 use super::lines::{Object, parse};
 use super::{Fault, report_builder::ReportBuilder};
@@ -19,7 +19,7 @@ pub(super) fn line(event: &Object, report: &mut ReportBuilder) {
         }
         "ActionEvent" => {
             report.message_begins();
-            // An object, as text.
+            // A JSON object, as text.
             let input = event.text("tool_call/arguments");
             report.note_tool(&event.text("tool_name"), &parse(&input).unwrap_or_default());
         }

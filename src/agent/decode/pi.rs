@@ -1,7 +1,7 @@
 //! The stream of `pi --mode json`.
 //!
-//! The final message is the last `message_end` of the assistant whose `stopReason` is `stop`;
-//! `agent_end` is the end marker. An error is a message too, whose `stopReason` says so.
+//! The final message is the last `message_end` of the assistant whose `stopReason` is `stop`; `agent_end` is the end
+//! marker. An error is a message with another `stopReason`.
 
 use super::{Fault, lines::Object, report_builder::ReportBuilder};
 
@@ -38,7 +38,7 @@ fn heard(message: &Object, content: &[Object], report: &mut ReportBuilder) {
     if reason == "error" {
         report.fault = Some(Fault::new(None, None, &message.text("errorMessage")));
     }
-    // The input tokens, those of the cache excluded.
+    // The input tokens without those of the cache.
     let usage = message.object("usage");
     report.spend(usage.get("input"), usage.get("output"), usage.get("cost/total"));
     report.spend_cached(usage.get("cacheRead"), usage.get("cacheWrite"));

@@ -1,11 +1,11 @@
-//! Qwen speaks claude's format, but reports errors in other places: since 0.24 in the `error` of the result, before that
-//! in the text of its final message, with `is_error` false: a line that begins with `[API Error: `.
+//! Qwen prints claude's format, but reports errors in other places: since 0.24 in the `error` of the result, before
+//! that in the text of its final message, with `is_error` false: a line that begins with `[API Error: `.
 
 use super::fault::Fault;
 
 const ERROR: &str = "[API Error: ";
 
-/// Returns the error that `message` begins with, or that broke it off.
+/// Returns the error at the beginning of `message`, or the one that cut it off.
 pub(super) fn fault_in(message: &str) -> Option<Fault> {
     let message = message.trim();
     let last_line = message.lines().next_back().unwrap_or_default();
@@ -15,7 +15,7 @@ pub(super) fn fault_in(message: &str) -> Option<Fault> {
         .map(|error| Fault::new(None, None, bare(error)))
 }
 
-/// Returns the words of an error without the brackets around them.
+/// Returns the text of an error without the brackets around it.
 pub(super) fn bare(error: &str) -> &str {
     let words = error.trim().strip_prefix(ERROR);
     words.map_or(error, |words| words.trim_end_matches(']'))

@@ -1,13 +1,13 @@
-//! Describes what the output of an agent's run shows.
+//! The result of reading an agent's output.
 
 use super::fault::Fault;
 use super::format::Format;
 use crate::agent::promise::Heard;
 
-/// The model of a run and what the run has used, as far as its output shows it.
+/// The model of a run and its use, as reported in the output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Usage {
-    /// The agent's name for the model that it uses.
+    /// The agent's name for its model.
     pub model: Option<String>,
     /// All input tokens, by the agent's own count.
     pub input_tokens: Option<u64>,
@@ -22,26 +22,26 @@ pub struct Usage {
 pub struct Message {
     /// The text.
     pub text: String,
-    /// True if its beginning is left out.
+    /// True if its beginning was cut off.
     pub is_cut: bool,
 }
 
-/// Returns the sum of two numbers, of which either may be unknown.
+/// Returns the sum of two numbers, each of which may be unknown.
 pub fn sum(known: Option<u64>, more: Option<u64>) -> Option<u64> {
     [known, more].into_iter().flatten().reduce(u64::saturating_add)
 }
 
-/// The highest cost that counts, in dollars: a loop with a higher one could not travel.
+/// The highest valid cost, in dollars: a loop with a higher one could not travel.
 const MOST_COST: f64 = 1e9;
 
-/// Adds two costs, each of which may be unknown. What cannot be a cost, such as a negative one, is none.
+/// Adds two costs, each of which may be unknown. Ignores invalid costs, such as negative ones.
 pub fn sum_of_costs(known: Option<f64>, more: Option<f64>) -> Option<f64> {
     let costs = [known, more].into_iter().flatten();
     let costs = costs.filter(|cost| (0.0..=MOST_COST).contains(cost));
     costs.reduce(|sum, more| (sum + more).min(MOST_COST))
 }
 
-/// The outcome of an agent's run, as far as its output shows it.
+/// The outcome of an agent's run, according to its output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// The promise of the final message.
@@ -50,7 +50,7 @@ pub struct Report {
     pub message: Message,
     /// True if the end marker of the format was seen; text has none and is always ended.
     pub ended: bool,
-    /// The fault that kept the agent from ending well.
+    /// The fault that prevented a normal end.
     pub fault: Option<Fault>,
     /// The cost in US dollars, by the agent's own count.
     pub cost_usd: Option<f64>,
@@ -62,9 +62,9 @@ pub struct Report {
     pub cache_write_tokens: Option<u64>,
     /// The output tokens, by the agent's own count.
     pub output_tokens: Option<u64>,
-    /// The agent's name for the model that it uses.
+    /// The agent's name for its model.
     pub model: Option<String>,
-    /// The version of the agent, as it says itself.
+    /// The version that the agent reports.
     pub version: Option<String>,
     /// Number of requests to the model, by the agent's own count.
     pub turns: Option<u64>,
@@ -72,22 +72,22 @@ pub struct Report {
     pub session: Option<String>,
     /// The learnings of the final message, for later stories.
     pub learnings: Vec<String>,
-    /// True if the agent worked beyond its plan, on extra usage that is paid for.
+    /// True if the agent exceeded its plan and used extra usage that costs money.
     pub on_extra_usage: bool,
-    /// The names of the tools that the agent was not allowed to use, each once; only the first few.
+    /// The names of the tools that were denied to the agent, each once; only the first few.
     pub denied: Vec<String>,
     /// The format that was given or detected.
     pub format: Format,
-    /// True if the output is of another kind: not one line of it was JSON, as the format requires.
+    /// True if the output has another format: no line of it was JSON, as the format requires.
     pub is_other: bool,
-    /// The fault in the last words of an agent without a promise; it counts only if the agent ended with an error.
+    /// The fault in the last lines of an agent without a promise; it counts only if the agent exited with an error.
     pub suspected: Option<Fault>,
     /// The last line of the output, or else of stderr, if there is no promise.
     pub last_line: Option<String>,
 }
 
 impl Report {
-    /// Adds what an earlier round of the same attempt has used.
+    /// Adds the use of an earlier round of the same attempt.
     pub fn add(&mut self, earlier: &Self) {
         self.cost_usd = sum_of_costs(self.cost_usd, earlier.cost_usd);
         self.input_tokens = sum(self.input_tokens, earlier.input_tokens);

@@ -1,7 +1,7 @@
-//! Builds the report while the lines come in.
+//! Builds the report while lines arrive.
 //!
-//! Invariant: whenever the agent begins another message, what it said before is not its final message, the end has not
-//! come, and an earlier fault is overcome. This module must not know any format.
+//! Invariant: whenever the agent begins another message, the earlier text is not its final message, the end has not
+//! come, and an earlier fault is overcome. This module does not know any format.
 
 use super::{
     fault::{Fault, FaultKind},
@@ -16,28 +16,28 @@ use std::collections::VecDeque;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 
-/// The longest line of activity, in characters.
+/// Maximum length of a line of activity, in characters.
 const ACTIVITY_CHARS: usize = 200;
 
-/// The most lines of activity that wait to be taken; more are dropped.
+/// Maximum number of pending lines of activity; more are dropped.
 const ACTIVITY_LINES: usize = 1000;
 
-/// The number of repeated actions in a row that no longer count as progress, and the number of last actions that are
-/// compared.
+/// Number of repeated actions in a row after which they no longer count as progress, and number of last actions that
+/// are compared.
 const REPEATS: u32 = 20;
 const RECENT: usize = 4;
 
-/// The most names of denied tools that are kept, and the longest part of such a name, in characters.
+/// Maximum number of kept names of denied tools, and maximum length of such a name, in characters.
 const DENIED: usize = 10;
 const DENIED_CHARS: usize = 60;
 
-/// The fields of a tool's input that say most, under the names that agents use; the first one is shown.
+/// The most informative fields of a tool's input, under the names that agents use; the first one is shown.
 const INPUTS: &str = "command, file_path, filePath, path, pattern, url, query, description";
 
 /// Maximum length of the name of a model, in characters.
 const MODEL_CHARS: usize = 100;
 
-/// The most bytes that are kept of the end of the final message.
+/// Number of bytes that are kept of the end of the final message.
 const MESSAGE_KEPT: usize = 4 * 1024;
 
 /// Returns the first line of a text that is not blank, as activity.
@@ -47,7 +47,7 @@ fn first_line(text: &str) -> Option<String> {
     Some(line.chars().map(shown).take(ACTIVITY_CHARS).collect())
 }
 
-/// Returns the number of lines that an edit adds and removes, in words, if the input of a tool tells.
+/// Returns the number of lines that an edit adds and removes, in words, if the input of a tool has the texts.
 fn edit_size(input: &Object) -> Option<String> {
     let (old, new): (String, String) = (input.get("old_string")?, input.get("new_string")?);
     let (old, new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
@@ -62,9 +62,9 @@ fn edit_size(input: &Object) -> Option<String> {
 pub(super) struct ReportBuilder {
     scanner: PromiseScanner,
     learnings: LearningScanner,
-    /// The end of the message, a byte more than is reported.
+    /// The end of the message, one byte more than is reported.
     message: Vec<u8>,
-    /// The id of the message that comes in pieces.
+    /// The id of the message that arrives in pieces.
     speaker: Option<String>,
     activity: Vec<String>,
     /// The last different actions, and the number of repetitions of any of them since a new one.
@@ -72,9 +72,9 @@ pub(super) struct ReportBuilder {
     repeats: u32,
     /// True if the last step of the model had no result.
     pub(super) came_to_nothing: bool,
-    /// True if the last line only repeats that something fails.
+    /// True if the last line only repeats an error.
     pub(super) is_stuck: bool,
-    /// All that is known of the report.
+    /// The report so far.
     report: Report,
 }
 
@@ -98,7 +98,7 @@ impl ReportBuilder {
         Self::of(Tag::PROMISE, prompt)
     }
 
-    /// Listens to the answer to `prompt`, which is in this tag.
+    /// Makes a builder for the answer to `prompt` in this tag.
     pub(super) fn of(tag: Tag, prompt: &str) -> Self {
         Self {
             scanner: PromiseScanner::of(tag, prompt),
@@ -114,7 +114,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Begins another message, or work after which one has to come.
+    /// Begins another message, or work that must be followed by one.
     pub(super) fn message_begins(&mut self) {
         self.scanner.restart();
         self.learnings.restart();
@@ -124,7 +124,7 @@ impl ReportBuilder {
         self.fault = None;
     }
 
-    /// Begins another message, unless the one with this id is not over; returns true if it begins.
+    /// Begins another message, unless the one with this id continues; returns true if one begins.
     pub(super) fn speaks(&mut self, id: String) -> bool {
         let begins = self.speaker.as_ref() != Some(&id);
         if begins {
@@ -134,21 +134,21 @@ impl ReportBuilder {
         begins
     }
 
-    /// Notes a failure that the agent may overcome by trying again; another failure in a row is no progress.
+    /// Notes a failure that the agent may overcome by a retry; a second failure in a row is no progress.
     pub(super) fn fails(&mut self, fault: Fault) {
         self.is_stuck = self.fault.is_some();
-        // Last words that tell no kind say less than those before.
+        // A last error of unknown kind is less informative than the one before.
         if !self.is_stuck || fault.kind != FaultKind::Other {
             self.fault = Some(fault);
         }
     }
 
-    /// Declares that the words are all that the agent prints, not its message alone.
+    /// Declares that the text is the agent's whole output, not only its message.
     pub(super) fn is_output(&mut self) {
         self.scanner.hear_output();
     }
 
-    /// Adds words to the message.
+    /// Adds text to the message.
     pub(super) fn words(&mut self, words: impl AsRef<[u8]>) {
         self.scanner.push(words.as_ref());
         self.learnings.push(words.as_ref());
@@ -161,7 +161,7 @@ impl ReportBuilder {
         self.words(words);
     }
 
-    /// Notes a tool that may not be used.
+    /// Notes a denied tool.
     pub(super) fn deny(&mut self, tool: &str) {
         let is_shown = |char: &char| !char.is_control();
         let tool: String = tool.chars().filter(is_shown).take(DENIED_CHARS).collect();
@@ -170,7 +170,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Notes the first line of `text` as something the agent does.
+    /// Notes the first line of `text` as an action of the agent.
     pub(super) fn note(&mut self, text: &str) {
         let Some(line) = first_line(text) else {
             return;
@@ -185,7 +185,7 @@ impl ReportBuilder {
         self.show(line);
     }
 
-    /// Notes that a tool failed. That is no progress, whatever it says.
+    /// Notes that a tool failed, which is no progress.
     pub(super) fn note_error(&mut self, text: &str) {
         if let Some(line) = first_line(text) {
             self.show(format!("error: {line}"));
@@ -225,7 +225,7 @@ impl ReportBuilder {
         self.cost_usd = sum_of_costs(self.cost_usd, cost);
     }
 
-    /// Adds to the tokens that came from a cache or went into one; they are part of those read.
+    /// Adds to the tokens that were read from or written to a cache; they are included in the input tokens.
     pub(super) fn spend_cached(&mut self, read: Option<u64>, written: Option<u64>) {
         self.cache_read_tokens = sum(self.cache_read_tokens, read);
         self.cache_write_tokens = sum(self.cache_write_tokens, written);
@@ -233,7 +233,7 @@ impl ReportBuilder {
         self.spend(written, None, None);
     }
 
-    /// Forgets the tokens reported so far: what follows counts all of them.
+    /// Forgets the tokens reported so far: the next count includes them.
     pub(super) fn count_tokens_anew(&mut self) {
         (self.input_tokens, self.output_tokens) = (None, None);
         (self.cache_read_tokens, self.cache_write_tokens) = (None, None);
@@ -244,7 +244,7 @@ impl ReportBuilder {
         self.version = short(version).or(self.version.take());
     }
 
-    /// Records the model; the first one that is named is the agent's own.
+    /// Records the model; the first named model is the agent's own.
     pub(super) fn works_with(&mut self, model: Option<String>) {
         let is_shown = |char: &char| !char.is_control();
         let short = |model: String| model.chars().filter(is_shown).take(MODEL_CHARS).collect();
@@ -252,7 +252,7 @@ impl ReportBuilder {
         self.model = model.map(short).or(self.model.take());
     }
 
-    /// Returns the final report: only a stream that ended, and without a fault, promises anything.
+    /// Returns the final report: only a stream that ended without a fault can contain a promise.
     pub(super) fn report(self, format: Format) -> Report {
         let heard = self.scanner.finish();
         let excess = self.message.len().saturating_sub(MESSAGE_KEPT);

@@ -1,19 +1,19 @@
 //! Plain text: the whole stdout is the message, and only the exit code reports faults.
 //!
-//! Two exceptions, both of aider's: the line that reports the cost, and the errors of its service, which it prints
-//! among the model's words before it exits with 0. They are known by the class name that they begin with, and searched
-//! only at the very end and only if there is no promise.
+//! Two exceptions, both for aider: the line that reports the cost, and the errors of its service, which it prints
+//! within the model's text before it exits with 0. These begin with a class name, and are searched only at the very end
+//! and only without a promise.
 
 use super::{
     fault::Fault, format::Format, last_words, lines::keep_end, report::Report, report_builder::ReportBuilder,
 };
 use crate::agent::promise::Heard;
 
-/// The most bytes that are kept of the end of stdout, and the bytes of that end that are searched for an error.
+/// Number of bytes that are kept of the end of stdout, and number of those that are searched for an error.
 const KEPT: usize = 16 * 1024;
 const ERROR_WITHIN: usize = 2048;
 
-/// The beginning of aider's line about the cost, and the texts before and after the sum.
+/// The beginning of aider's line about the cost, and the texts around the amount.
 const TOKENS: &str = "Tokens: ";
 const COST: &str = " message, $";
 const SESSION: &str = " session.";

@@ -1,6 +1,6 @@
-//! The time to wait that the text of an error names: a duration, or a time on the clock.
+//! The time to wait that an error message names: a duration, or a time of day.
 //!
-//! Invariant: a text that is not understood in full names no time. This module must not know what is waited for.
+//! Invariant: a text that is not understood completely names no time. This module does not depend on the kind of wait.
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned, civil};
@@ -12,14 +12,14 @@ use crate::agent::promise::phrases;
 const SPANS: &str =
     "retry after, retry-after, retrydelay, retry in, try again in, reset after, resets in, reset in";
 
-/// Words before a time on the clock: that of this machine, unless a time zone is named.
+/// Words before a time of day: of this machine, unless a time zone is named.
 const CLOCK: &[&str] = &["try again at ", "resets at ", "reset at ", "resets "];
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 ];
 
-/// Returns the seconds to wait that an error's text, in lower case, names.
+/// Returns the seconds to wait that a lower-case error message names.
 pub(super) fn wait_in(message: &str) -> Option<u64> {
     if let Some((_, epoch)) = message.split_once("limit reached|") {
         return seconds_until(leading_number(epoch)?.0.parse().ok()?);
@@ -42,8 +42,8 @@ fn seconds(from: Timestamp, until: Timestamp) -> u64 {
 }
 
 /// Returns the seconds from `now` until `7:37 am`, `3pm (europe/berlin)` or `nov 25th, 2026 6:07 am`. A time without a
-/// date is the next such time, a date without a year the next such date; a time within this minute is over when the
-/// minute is.
+/// date means its next occurrence, a date without a year the next such date; a time within the present minute ends with
+/// the minute.
 fn clock(text: &str, now: &Zoned) -> Option<u64> {
     let mut words = text
         .split(|char: char| char.is_whitespace() || char == ',')
@@ -77,12 +77,12 @@ fn clock(text: &str, now: &Zoned) -> Option<u64> {
     Some(seconds(now.timestamp(), until.timestamp()))
 }
 
-/// Reads a time zone in brackets; for other words in brackets the time zone of this machine is taken.
+/// Reads a time zone in brackets; other words in brackets mean the time zone of this machine.
 fn zone_called(word: &str, now: &Zoned) -> Option<TimeZone> {
     let name = word.trim_end_matches(|char: char| !char.is_ascii_alphanumeric());
     match TimeZone::get(name) {
         Ok(zone) => Some(zone),
-        // The name of a zone that is not known here.
+        // The name of an unknown time zone.
         Err(_) if name.contains('/') || word.contains(')') => None,
         Err(_) => Some(now.time_zone().clone()),
     }
@@ -96,7 +96,7 @@ fn day_of_year(month: &str, day: &str) -> Option<(i8, i8)> {
     Some((month.try_into().ok()?, number.unwrap_or(day).parse().ok()?))
 }
 
-/// Returns the next such date, today included.
+/// Returns the next occurrence of a date, today included.
 fn next_date(month: i8, day: i8, today: civil::Date) -> Option<civil::Date> {
     let years = [today.year(), today.year().checked_add(1)?];
     let mut dates = years
@@ -213,7 +213,7 @@ mod tests {
             ("7pm", Some(12 * hour + 30 * minute - 20)),
             ("7:30pm.", Some(13 * hour - 20)),
             ("7:30pm\nbye", Some(13 * hour - 20)),
-            // It is half past eleven there.
+            // It is half past eleven in that time zone.
             ("3pm (utc)", Some(3 * hour + 30 * minute - 20)),
             ("3pm (europe/berlin).", Some(2 * hour + 30 * minute - 20)),
             ("3pm (nowhere/town)", None),

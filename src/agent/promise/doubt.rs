@@ -1,4 +1,4 @@
-//! Finds words of an agent that make its promise of completion doubtful. A doubt is no denial: the agent is asked.
+//! Finds text in an agent's message that makes its promise doubtful. A doubt is no denial: the agent is asked.
 //!
 //! The form of a line is a hint in any language; the phrases need not be complete: a wrong match costs a question, and
 //! a missing one leaves the promise in force.

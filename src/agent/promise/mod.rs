@@ -10,11 +10,11 @@
 //! The same rules apply to the verdict of a reviewer ([`Tag::VERDICT`]), whose `ACCEPT` is read as `COMPLETE` and whose
 //! `REJECT` as `FAILED`; a message with lines of both has no result.
 //!
-//! A tag counts if it stands on a line of its own, where what is no letter and no digit, in any script, does not matter;
-//! the last one does, but a `COMPLETE` after a `FAILED` that counts takes nothing back: the failure does. A `FAILED` that ends the message counts wherever it stands, and a `COMPLETE` if a finished sentence, or one
-//! that ends with a colon, stands before it on its line. A `COMPLETE` does not count if the words around it deny it
-//! (`sentence.rs`): the sentence before the tag runs into it and denies or doubts, or says that the story is not done, or
-//! what follows the tag takes it back. A `CONTINUE` that counts says that work is left, whatever else completes the story.
+//! A tag counts if it is alone on its line, apart from characters that are no letters or digits in any script; the last
+//! one decides, but a later `COMPLETE` does not revoke a `FAILED` that counts. At the end of a message, a `FAILED`
+//! counts anywhere, a `COMPLETE` after a finished sentence, or one that ends with a colon, on its line. A `COMPLETE`
+//! does not count if an unfinished sentence before it denies or doubts it, a sentence says that the story is not done,
+//! or the text after it revokes it (`sentence.rs`). A `CONTINUE` that counts wins over a completion.
 //! Thoughts (`thoughts.rs`) and learnings are removed before the search.
 //!
 //! This module does not depend on the agent, nor on the consequences of a promise.

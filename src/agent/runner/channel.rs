@@ -1,4 +1,4 @@
-//! The messages between git-ralph and a runner: frames of one kind, a length and that many bytes.
+//! The messages between git-ralph and a runner: frames of a kind, a length and that number of bytes.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -14,15 +14,15 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use crate::events::Stream;
 use crate::paths::{percent_decode, percent_encode};
 
-/// The version of git-ralph whose messages these are: without `/proc`, a runner can be of another one.
+/// The version of these messages: without `/proc`, a runner can be another git-ralph.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Length of the head of a frame: its kind, and the length of the rest.
+/// Length of a frame's head: its kind, and the length of its body.
 const HEAD: usize = 5;
-/// The longest rest of a frame; a prompt is the longest there is.
+/// Maximum length of a frame's body; a prompt is the longest.
 const MOST: usize = 1 << 30;
 
-/// The least room for what is read at a time, in bytes.
+/// Minimum free capacity of the read buffer, in bytes.
 const ROOM: usize = 256 * 1024;
 
 /// The kinds of frames.
@@ -31,7 +31,7 @@ const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
 const STDIN: u8 = 3;
 
-/// A word of a command line or of an environment: text with escapes for what is not UTF-8.
+/// A word of a command line or of an environment: text with escapes for bytes that are not UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word(pub(super) OsString);
 
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
-/// The process that a runner starts. Its standard input is the frame before it.
+/// The process that a runner starts. The preceding frame has its standard input.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Command {
     pub(super) version: String,
@@ -84,7 +84,7 @@ pub(super) enum Received {
     Stdin(Vec<u8>),
 }
 
-/// A failure of the system, which keeps its number.
+/// An operating system error with its number.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
     number: Option<i32>,
@@ -112,18 +112,18 @@ impl From<Failure> for io::Error {
 /// A message of the runner.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum News {
-    /// The process was started, with this number, which is also its session.
+    /// The process was started, with this process id, which is also its session.
     Started(Option<i32>),
-    /// It could not be started.
+    /// The process could not be started.
     NotStarted(Failure),
-    /// It exited with this code.
+    /// The process exited with this code.
     Exited(i32),
-    /// A signal ended it.
+    /// A signal ended the process.
     Killed(i32),
     /// The log cannot be written.
     LogFailed(Failure),
-    /// Nothing of it is left but what is still alive after SIGKILL. `ended` is the most processes that had to be ended at
-    /// one time.
+    /// No process is left except those that survive SIGKILL (`alive`). `ended` is the highest number of processes that
+    /// had to be ended at one time.
     Ended { alive: usize, ended: usize },
 }
 
@@ -132,27 +132,27 @@ pub(crate) enum News {
 pub(crate) enum Printed {
     /// The process printed these bytes.
     Output(Stream, Vec<u8>),
-    /// The runner says this.
+    /// A message of the runner.
     News(News),
 }
 
-/// Reads frames; can be dropped between any two of its waits without losing a byte.
+/// Reads frames; dropping a read at any await point loses no byte.
 #[derive(Debug)]
 struct Frames {
     half: OwnedReadHalf,
     buffer: Vec<u8>,
-    /// The offset in it of the next frame.
+    /// The offset of the next frame in the buffer.
     next: usize,
 }
 
 impl Frames {
-    /// Returns the kind and the rest of the next frame; `None` at the end of the channel.
+    /// Returns the kind and the body of the next frame; `None` at the end of the channel.
     async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
         loop {
             match self.take_whole() {
                 Ok(Some(frame)) => return Some(frame),
                 Ok(None) => {}
-                // No runner of ours sends this.
+                // No runner of this git-ralph sends such a frame.
                 Err(()) => return None,
             }
             match self.half.read_buf(&mut self.buffer).await {
@@ -179,7 +179,7 @@ impl Frames {
         };
         self.buffer.drain(..self.next);
         self.next = 0;
-        // One reservation for a long frame.
+        // A long frame needs only one allocation.
         let room = (HEAD + length).max(ROOM);
         self.buffer.shrink_to(room);
         self.buffer.reserve(room.saturating_sub(self.buffer.len()));
@@ -187,7 +187,7 @@ impl Frames {
     }
 }
 
-/// Frames that are still to be written; writing can be interrupted between any two bytes.
+/// Frames that are still to be written; a write can be interrupted at any byte.
 #[derive(Debug)]
 struct Waiting {
     half: OwnedWriteHalf,
@@ -209,7 +209,7 @@ impl Waiting {
         self.push(MESSAGE, &serde_json::to_vec(message)?)
     }
 
-    /// Writes what is waiting.
+    /// Writes the pending bytes.
     async fn flush(&mut self) -> io::Result<()> {
         while !self.bytes.is_empty() {
             self.half.write_buf(&mut self.bytes).await?;
@@ -235,19 +235,19 @@ impl OwnEnd {
         Self { frames, waiting }
     }
 
-    /// Sends the process to start, and its standard input.
+    /// Sends the process to start, after its standard input.
     pub(super) async fn start(&mut self, stdin: &[u8], command: Command) -> io::Result<()> {
         self.waiting.push(STDIN, stdin)?;
         self.send(&Order::Start(command)).await
     }
 
-    /// Sends an order. An error says that the runner has ended.
+    /// Sends an order. An error means that the runner has ended.
     pub(super) async fn send(&mut self, order: &Order) -> io::Result<()> {
         self.waiting.push_message(order)?;
         self.waiting.flush().await
     }
 
-    /// Returns the next frame of the runner; `None` at the end of the channel, which is also where one cannot be read.
+    /// Returns the next frame of the runner; `None` at the end of the channel, or after an unreadable frame.
     pub(super) async fn next(&mut self) -> Option<Printed> {
         let (kind, rest) = self.frames.next().await?;
         match kind {
@@ -258,7 +258,7 @@ impl OwnEnd {
     }
 }
 
-/// The most bytes of output that wait for git-ralph before the process that prints has to wait, too.
+/// Maximum number of pending output bytes; beyond it, the printing process has to wait.
 const MOST_WAITING: usize = 2 << 20;
 
 /// The messages that the runner receives.
@@ -276,12 +276,12 @@ impl Orders {
     }
 }
 
-/// Holds the messages that the runner sends. Nothing here waits for git-ralph but [`Self::flush`].
+/// Holds the messages that the runner sends. Only [`Self::flush`] waits for git-ralph.
 #[derive(Debug)]
 pub(super) struct Outgoing(Waiting);
 
 impl Outgoing {
-    /// Returns whether something waits to be written.
+    /// Returns whether bytes are pending.
     pub(super) fn has_bytes(&self) -> bool {
         !self.0.bytes.is_empty()
     }
@@ -304,7 +304,7 @@ impl Outgoing {
         let _ = self.0.push_message(news);
     }
 
-    /// Writes what is waiting. An error says that git-ralph has ended: there is no one to tell.
+    /// Writes the pending bytes. An error means that git-ralph has ended: it needs no report.
     pub(super) async fn flush(&mut self) {
         if self.0.flush().await.is_err() {
             self.0.bytes.clear();

@@ -1,18 +1,18 @@
 //! Runs one process of an attempt, an agent or a gate, in a process between it and git-ralph: the runner, which is
 //! git-ralph itself with the hidden command `run-attempt`.
 //!
-//! `start` is git-ralph's side, `run` the runner's, `channel` what they say to each other: git-ralph sends the process to
-//! start and later the order to end it; the runner sends what it prints and how it ended. The runner has a session of its
-//! own and adopts the orphans of its one process, so whatever lives below it belongs to that process, and nothing else
-//! does. Three things follow:
+//! `start` is git-ralph's side, `run` the runner's, `channel` their messages: git-ralph sends the process to start and
+//! later the order to end it; the runner sends the output and the exit status. The runner has its own session and
+//! adopts the orphans of its one process, so its descendants are exactly the processes of that process. Three things
+//! follow:
 //!
-//! - If git-ralph dies, even by SIGKILL, the channel ends, and the runner kills everything below it at once. Until then it
-//!   holds the locks that git-ralph held, so no other command works in the repository meanwhile.
-//! - If the process kills its parent, it kills the runner. Git-ralph then adopts what is left, ends it, and
-//!   continues with what it holds in memory.
-//! - An error of the runner's own costs one attempt.
+//! - If git-ralph dies, even by SIGKILL, the channel ends, and the runner kills its descendants at once. Until then it
+//!   holds git-ralph's locks, so no other command works in the repository meanwhile.
+//! - If the process kills its parent, it kills the runner. Git-ralph then adopts the remaining processes, ends them,
+//!   and continues with its state in memory.
+//! - An internal error of the runner costs one attempt.
 //!
-//! The channel is a pair of sockets and no pipe: any process of the same user can open a pipe by `/proc/<pid>/fd`.
+//! The channel is a socket pair and no pipe: any process of the same user can open a pipe through `/proc/<pid>/fd`.
 
 mod channel;
 mod output;

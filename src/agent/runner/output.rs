@@ -1,17 +1,17 @@
-//! Reads the two output pipes of the process of a runner.
+//! Reads the two output pipes of a runner's process.
 
 use process_wrap::tokio::ChildWrapper;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::events::Stream;
 
-/// The most bytes of one read; larger reads gain nothing.
+/// Maximum number of bytes of one read; larger reads gain nothing.
 const READ_SIZE: usize = 64 * 1024;
 
 /// The process.
 pub(super) type Child = Box<dyn ChildWrapper>;
 
-/// Bytes of one of the two.
+/// Bytes from one of the two pipes.
 pub(super) struct Chunk {
     pub(super) stream: Stream,
     pub(super) bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The runner: starts one process, copies what it prints to the log and to git-ralph, and ends all of it.
+//! The runner: starts one process, copies its output to the log and to git-ralph, and ends all its processes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -23,9 +23,9 @@ use crate::held;
 use crate::processes::runs_our_program;
 use crate::trace;
 
-/// The longest wait for output that is left in the pipes after everything has ended.
+/// Maximum time to read remaining output from the pipes after all processes have ended.
 const DRAIN: Duration = Duration::from_secs(1);
-/// The interval at which dead orphans are reaped, and the parent is looked at.
+/// The interval at which the runner reaps dead orphans and checks its parent.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs the process that git-ralph sends over standard input; standard output is the log.
@@ -45,7 +45,7 @@ pub async fn run() -> Exit {
     Exit::Done
 }
 
-/// Git-ralph, as far as the runner knows it.
+/// The runner's view of git-ralph.
 struct Parent {
     number: u32,
     orders: Orders,
@@ -63,12 +63,12 @@ impl Parent {
         }
     }
 
-    /// Returns whether it has ended: its children are another process's then.
+    /// Returns whether git-ralph has ended: its children then have another parent.
     fn is_gone(&self) -> bool {
         parent_id() != self.number
     }
 
-    /// Waits for the next order; returns `None` when git-ralph has ended.
+    /// Waits for the next order; returns `None` if git-ralph has ended.
     async fn order(&mut self) -> Option<Order> {
         loop {
             match self.orders.next().await? {
@@ -78,7 +78,7 @@ impl Parent {
         }
     }
 
-    /// Waits until the grace period of the process has to end: git-ralph is in a hurry, or has ended.
+    /// Waits until the grace period of the process must end: git-ralph is in a hurry, or has ended.
     async fn hurries(&mut self) {
         while matches!(self.order().await, Some(Order::End | Order::Start(_))) {}
     }
@@ -92,14 +92,14 @@ impl Parent {
 struct Runner {
     parent: Parent,
     outgoing: Outgoing,
-    /// The log, until it cannot be written.
+    /// The log; `None` after a failed write.
     log: Option<File>,
-    /// SIGCONT, which the system sends when the parent ends.
+    /// SIGCONT, which the kernel sends when the parent ends.
     wakes: tokio::signal::unix::Signal,
 }
 
 impl Runner {
-    /// Takes the channel from standard input and the log from standard output. Returns `None` if this was not started by
+    /// Takes the channel from standard input and the log from standard output. Returns `None` if the parent is not
     /// git-ralph of the same build.
     fn begin() -> Option<Self> {
         let channel = io::stdin().as_fd().try_clone_to_owned().ok()?;
@@ -108,20 +108,20 @@ impl Runner {
         let channel = UnixStream::from_std(channel).ok()?;
         let number = parent_id();
         let peer = channel.peer_cred().ok()?;
-        // Some systems do not tell the process.
+        // Some systems do not report the peer's process id.
         let is_parents = peer.pid().is_none_or(|pid| u32::try_from(pid) == Ok(number));
         if !is_parents || runs_our_program(i32::try_from(number).ok()?) == Some(false) {
             return None;
         }
-        // An agent may stop the runner: this wakes it when git-ralph ends.
+        // An agent may stop the runner: this signal resumes it when git-ralph ends.
         #[cfg(all(target_os = "linux", not(feature = "without-proc")))]
         {
             let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGCONT);
-            // It was started as `/proc/self/exe`.
+            // The runner was started as `/proc/self/exe`.
             let _ = nix::sys::prctl::set_name(c"git-ralph");
         }
         let wakes = signal(SignalKind::from_raw(Signal::SIGCONT as i32)).ok()?;
-        // A service manager may send these to every process. Git-ralph decides what is to be done.
+        // A service manager may send these to every process. Git-ralph decides how to react.
         let ignored = [
             SignalKind::hangup(),
             SignalKind::interrupt(),
@@ -129,7 +129,7 @@ impl Runner {
             SignalKind::terminate(),
         ];
         for kind in ignored {
-            // A signal that is listened to does not end the runner, and is not ignored by what it starts.
+            // A handled signal does not end the runner, and, unlike an ignored one, is not inherited as ignored.
             let _ = signal(kind).ok()?;
         }
         let log = File::from(io::stdout().as_fd().try_clone_to_owned().ok()?);
@@ -142,7 +142,7 @@ impl Runner {
         })
     }
 
-    /// Starts the process, and returns when nothing of it is left.
+    /// Starts the process, and returns when none of its processes is left.
     async fn run_process(&mut self, stdin: Vec<u8>, command: Command) {
         process_tree::adopt_orphans();
         let mut child = match spawn(&command) {
@@ -168,7 +168,7 @@ impl Runner {
         self.outgoing.news(&news);
     }
 
-    /// Waits until the process has ended or has to be ended; returns whether git-ralph has ended.
+    /// Waits until the process has exited or must be ended; returns whether git-ralph has ended.
     async fn watch(&mut self, processes: &AttemptProcesses, child: &mut Child, pipes: &mut Pipes) -> bool {
         let mut seconds = interval_at(Instant::now() + SECOND, SECOND);
         seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -180,7 +180,7 @@ impl Runner {
                     Some(_) => {}
                     None => return true,
                 },
-                // Before the pipes: a process left behind may keep them full for ever.
+                // Before the pipes: a background process may keep them full for ever.
                 status = child.wait() => {
                     let news = match status.map(|status| (status.code(), status.signal())) {
                         Ok((Some(code), _)) => News::Exited(code),
@@ -199,7 +199,7 @@ impl Runner {
         true
     }
 
-    /// Ends every process while still reading their output, so that none of them blocks on a full pipe.
+    /// Ends all processes while still reading their output, so that none of them blocks on a full pipe.
     async fn end_all(
         &mut self,
         processes: &AttemptProcesses,
@@ -227,7 +227,7 @@ impl Runner {
                     let process_tree::Found { alive, ended } = found;
                     return News::Ended { alive, ended };
                 }
-                // Reaping the leader takes it off the list of the living.
+                // After the leader is reaped, it no longer counts as living.
                 _ = child.wait(), if !is_reaped => is_reaped = true,
                 () = outgoing.flush(), if outgoing.has_bytes() => {}
                 chunk = pipes.read(), if pipes.are_open() && outgoing.has_room() => take(log, outgoing, &chunk),
@@ -239,7 +239,7 @@ impl Runner {
         take(&mut self.log, &mut self.outgoing, chunk);
     }
 
-    /// Sends what is left, unless git-ralph has ended.
+    /// Sends the remaining frames, unless git-ralph has ended.
     async fn outgoing_to_its_end(&mut self) {
         let Self { parent, outgoing, .. } = self;
         tokio::select! {
@@ -280,15 +280,15 @@ fn spawn(command: &Command) -> io::Result<Child> {
     child.envs(command.env.iter().map(|(name, value)| (&name.0, &value.0)));
     child.env(process_tree::VARIABLE, &command.run);
     let child = held::start(false, || CommandWrap::from(child).wrap(ProcessSession).spawn())?;
-    // The plain child inside waits for the leader alone; who else is left is for `process_tree` to see.
+    // The plain child inside waits only for the leader; `process_tree` finds the other processes.
     Ok(child.into_inner())
 }
 
-/// Writes standard input from a task of its own: a large prompt does not fit a pipe.
+/// Writes standard input in a separate task: a large prompt does not fit into a pipe.
 fn feed(child: &mut Child, bytes: Vec<u8>) {
     if let Some(mut stdin) = child.stdin().take() {
         tokio::spawn(async move {
-            // An agent that does not read its prompt to the end is free to do so.
+            // An agent need not read its prompt to the end.
             let _ = stdin.write_all(&bytes).await;
         });
     }

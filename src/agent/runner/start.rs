@@ -1,4 +1,4 @@
-//! Git-ralph's side of a runner: starts it, sends it the process, and hears of it.
+//! Git-ralph's side of a runner: starts it, sends it the process, and receives its messages.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +19,7 @@ use crate::agent::job::Job;
 use crate::held;
 use crate::processes::{RUNNER, own_program};
 
-/// The longest time from the end of its channel to its own end.
+/// Maximum time from the end of a runner's channel to the runner's exit.
 const NEAR: Duration = Duration::from_secs(5);
 /// The exit code of a Rust program that has panicked.
 const PANICKED: i32 = 101;
@@ -31,19 +31,19 @@ pub(crate) struct Runner {
     channel: OwnEnd,
 }
 
-/// The way in which a runner ended that did not say how its process did.
+/// The end of a runner that did not report the end of its process.
 #[derive(Debug)]
 pub(crate) enum Lost {
     /// A signal ended it.
     Killed(i32),
-    /// An error of its own ended it.
+    /// An internal error ended it.
     Panicked,
-    /// It refused to work: it is of another version of git-ralph.
+    /// It refused to work: it is another version of git-ralph.
     Refused,
 }
 
 impl Runner {
-    /// Starts a runner that writes to this log.
+    /// Starts a runner that writes to `log`.
     pub(crate) fn start(log: &File) -> io::Result<Self> {
         let (ours, its) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -54,9 +54,9 @@ impl Runner {
             .arg(std::process::id().to_string())
             .stdin(Stdio::from(OwnedFd::from(its)))
             .stdout(Stdio::from(log.try_clone()?))
-            // A panic is logged, too. Readers of git-ralph's output do not wait for the runner.
+            // The log gets a panic, too. Readers of git-ralph's output do not wait for the runner.
             .stderr(Stdio::from(log.try_clone()?));
-        // It holds our locks until it ends. The session keeps away the signals of a terminal.
+        // The runner holds git-ralph's locks until it exits. Its session receives no signals from a terminal.
         let child = held::start(true, || CommandWrap::from(command).wrap(ProcessSession).spawn())?;
         Ok(Self {
             child: child.into_inner(),
@@ -64,7 +64,7 @@ impl Runner {
         })
     }
 
-    /// Has it start the process of a job.
+    /// Makes the runner start the process of a job.
     pub(crate) async fn run(&mut self, job: &Job) -> io::Result<()> {
         let boxed = job.walls.as_ref().map(|walls| walls.around(&job.dir, &job.argv));
         let argv = boxed.as_ref().unwrap_or(&job.argv);
@@ -82,45 +82,45 @@ impl Runner {
             run: job.run.clone(),
         };
         match self.channel.start(&job.stdin, command).await {
-            // The end of the runner says why.
+            // The exit of the runner gives the reason.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             started => started,
         }
     }
 
-    /// Returns what it says next; `None` if it says nothing any more.
+    /// Returns the runner's next message; `None` at the end of the channel.
     pub(crate) async fn next(&mut self) -> Option<Printed> {
         self.channel.next().await
     }
 
-    /// Asks it to end its process.
+    /// Asks the runner to end its process.
     pub(crate) async fn end(&mut self) {
         let _ = self.channel.send(&Order::End).await;
     }
 
-    /// Asks it to shorten the grace period.
+    /// Asks the runner to shorten the grace period.
     pub(crate) async fn hurry(&mut self) {
         let _ = self.channel.send(&Order::Hurry).await;
     }
 
-    /// Has it go on if an agent has stopped it.
+    /// Resumes the runner if an agent has stopped it.
     pub(crate) fn wake(&self) {
         self.signal(Signal::SIGCONT);
     }
 
-    /// Kills it.
+    /// Kills the runner.
     pub(crate) fn kill(&self) {
         self.signal(Signal::SIGKILL);
     }
 
     fn signal(&self, signal: Signal) {
-        // Its number is its own until it is waited for.
+        // The process id stays reserved until the runner is waited for.
         if let Some(pid) = self.child.id().and_then(|id| i32::try_from(id).ok()) {
             let _ = kill(Pid::from_raw(pid), signal);
         }
     }
 
-    /// Waits for its end, which is near: its channel has ended.
+    /// Waits for the runner's exit, which follows the end of its channel.
     pub(crate) async fn wait(mut self) -> io::Result<Lost> {
         let status = tokio::select! {
             status = self.child.wait() => status?,
