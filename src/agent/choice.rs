@@ -125,7 +125,7 @@ impl Agent {
         }
     }
 
-    /// Returns its name, or that of its program, for records that may be published: a command line can hold keys.
+    /// Returns its name, or its program's, for records that may be published: a command line can contain keys.
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.command.program())
     }

@@ -1,12 +1,12 @@
 //! Finds and ends every process of an attempt.
 //!
-//! A process belongs to an attempt if it is in the session in which the attempt was started, carries the attempt's
-//! variable in its environment (agents give their tools sessions of their own, and launchers die before the processes
-//! that they started), or descends from git-ralph and is younger than the attempt. On Linux orphans become children of
-//! git-ralph: an attempt has ended when git-ralph has no child any more, however its processes hid. On other systems one that left
-//! the session, its parent and the variable escapes. Where no process can be seen, only the session's process group can
-//! be reached. As process 1 of a container, which gets every orphan of it, git-ralph ends only what is in the session or
-//! carries the variable. Never touches anyone else's process, nor a child that git-ralph started for itself meanwhile.
+//! A process belongs to an attempt if it is in the session in which the attempt was started, has the attempt's variable
+//! in its environment (agents give their tools separate sessions, and launchers exit before the processes that they
+//! started), or descends from git-ralph and is younger than the attempt. On Linux orphans become children of git-ralph:
+//! an attempt has ended when git-ralph has no child any more. On other systems a process escapes if it left the
+//! session, its parent and the variable. If no process is visible, only the session's process group can be reached. As
+//! process 1 of a container, which gets all its orphans, git-ralph ends only processes of the session or with the
+//! variable. It never touches foreign processes, nor a child that git-ralph started for itself meanwhile.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The stream of `goose run --output-format stream-json`.
 //!
-//! A message comes in pieces that share its id; `complete` is the end marker. After a tool the agent has to speak again.
+//! A message comes in pieces with one id; `complete` is the end marker. After a tool the agent must write a message.
 
 use super::{Fault, lines::Object, report_builder::ReportBuilder};
 

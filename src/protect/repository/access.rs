@@ -1,5 +1,5 @@
-//! Gives git the access again that an attempt took away: to the top directory, and to what git itself has to write. Runs
-//! when no process of the attempt is alive.
+//! Restores the permissions that git needs and an attempt removed: for the top directory, and for the paths that git
+//! writes. Runs when no process of the attempt is alive.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::fs::{Below, lacks, seen_in, seen_itself, umask_now};
 use crate::protect::Site;
 
-/// Paths that git has to write in a repository; if permissions are missing on one of them, all have to be checked.
+/// Paths that git writes in a repository; if one of them lacks permissions, all have to be checked.
 const GITS: &[&str] = &[
     "",
     "HEAD",
@@ -24,8 +24,8 @@ const GITS: &[&str] = &[
     "ralph",
 ];
 
-/// Restores access to the top directory and to the paths that git has to write. Checks only a few paths if nothing is
-/// wrong.
+/// Restores access to the top directory and to the paths that git writes. Checks only a few paths unless one lacks
+/// permissions.
 pub(in crate::protect) fn take_back(site: Site<'_>) {
     let repo = site.repo;
     let mut opened = usize::from(make_usual(&repo.top));
@@ -52,7 +52,7 @@ pub(in crate::protect) fn take_back(site: Site<'_>) {
     }
 }
 
-/// Sets the usual permissions of new directories on one that its owner cannot use.
+/// Gives a directory that its owner cannot use the permissions of a new directory.
 fn make_usual(dir: &Path) -> bool {
     let usual = 0o777 & !umask_now();
     lacks(dir, 0)
@@ -62,8 +62,8 @@ fn make_usual(dir: &Path) -> bool {
         })
 }
 
-/// Gives the owner these permissions for all files below `dir`, which is below `top`, and all permissions for directories; returns the number of
-/// paths that lacked them.
+/// Gives the owner `needed` permissions for all files below `dir`, which is below `top`, and all permissions for
+/// directories; returns the number of paths that lacked them.
 fn open(top: &Path, dir: &Path, needed: u32) -> usize {
     let (below, mut opened) = (Below::new(top), 0);
     let mut todo = vec![dir.to_owned()];

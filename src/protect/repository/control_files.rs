@@ -1,4 +1,4 @@
-//! Git's own files that an agent can use to hide work or to change what git does: configuration, exclude and attribute
+//! Git's own files with which an agent can hide work or change git's behaviour: configuration, exclude and attribute
 //! rules, hooks, the list of a shallow repository. They are restored after an attempt, and their replacements go to the
 //! trash.
 
@@ -14,9 +14,9 @@ use crate::protect::trash::free_name;
 use crate::protect::{ProtectError, Site};
 use crate::slot::Slot;
 
-/// Name of the lock under which the files are put back, in the directory of all loops.
+/// Name of the lock under which the files are restored, in the directory of all loops.
 const TURN: &str = ".own-files.lock";
-/// The time between two tries to take it, and their number.
+/// The interval between two tries to take the lock, and the number of tries.
 const TURN_WAIT: Duration = Duration::from_millis(10);
 const TURNS: u32 = 500;
 
@@ -25,7 +25,7 @@ const OWN_FILES: &str = "git-files";
 /// Name of the copy of the list of shallow commits.
 const SHALLOW: &str = "shallow-before";
 
-/// Returns the path of the copy of the repository's configuration, which is there during an attempt, gates or a review.
+/// Returns the path of the copy of the repository's configuration, which exists during an attempt, gates or a review.
 pub(crate) fn recorded_config(slot: &Slot) -> PathBuf {
     slot.file(OWN_FILES).join("common/config")
 }
@@ -34,8 +34,8 @@ pub(crate) fn recorded_config(slot: &Slot) -> PathBuf {
 pub(crate) struct ControlFiles {
     files: OwnFiles,
     shallow: Shallow,
-    /// True if they come from the copy in the slot, which the attempt could write: it proves nothing, and
-    /// nothing that can run something is installed from it.
+    /// True if they come from the copy in the slot, which the attempt could write: it proves nothing, and git-ralph
+    /// installs no file from it that can run commands.
     is_copy: bool,
 }
 
@@ -49,9 +49,9 @@ impl ControlFiles {
         })
     }
 
-    /// Reads the files before an attempt, gates or a reviewer, and keeps a copy for the case that git-ralph is killed. What
-    /// all work trees share is taken from the copy of an attempt that runs in one of the slots `others`, if there is one: what
-    /// that attempt has changed since will be put back.
+    /// Reads the files before an attempt, gates or a reviewer, and keeps a copy in case git-ralph is killed. The files
+    /// that all work trees share are taken from the copy of an attempt that runs in one of the slots `others`, if any:
+    /// the changes of that attempt since will be undone.
     pub fn save(site: Site<'_>, others: &[Slot]) -> Result<Self, ProtectError> {
         let mut now = Self::read(site)?;
         for other in others {
@@ -84,8 +84,8 @@ impl ControlFiles {
         Ok(OwnFiles::discard(&site.own_door(), &site.file(OWN_FILES))?)
     }
 
-    /// Waits until no other process puts the files back, and keeps others from it until the result is dropped: of two that do it at
-    /// once, one would take away what the other has just kept. An attempt that holds the lock is not waited for.
+    /// Waits for the turn to restore the files, which lasts until the result is dropped: two processes that restore
+    /// them at once would remove each other's kept files. Does not wait for an attempt that holds the lock.
     pub async fn turn(site: Site<'_>) -> Option<File> {
         let path = site.repo.common_dir.join("ralph").join(TURN);
         let file = site.door(&path).open_or_make(&path).ok()?;
@@ -98,11 +98,11 @@ impl ControlFiles {
         None
     }
 
-    /// Restores the files to their state before `who` ran, before any git reads them; returns those that had changed.
+    /// Restores the files to their state before `who` ran, before any git reads them; returns the changed ones.
     /// Replaced files go to the directory `trash`, or to the next free directory of such a name.
     ///
     /// # Errors
-    /// If a file cannot be moved or written; [`ProtectError::Unproven`] if the user has to decide about some of them: the
+    /// If a file cannot be moved or written; [`ProtectError::Unproven`] if the user has to decide about some files: the
     /// others are restored.
     pub async fn put_back(
         &self,
@@ -120,7 +120,7 @@ impl ControlFiles {
         )?;
         for PutBack { path, instead, .. } in &differed {
             let path = path.display();
-            // The user or an editor may have written the file as well.
+            // The user or an editor may have written the file, too.
             site.tell(match instead {
                 Some(instead) => format!(
                     "{path} was changed during {who}; it is put back, and what was there is kept as {}",
@@ -139,7 +139,7 @@ impl ControlFiles {
         ))
     }
 
-    /// Returns whether the files are others now, but for settings that [`ControlFiles::settle`] keeps.
+    /// Returns whether the files have changed, apart from settings that [`ControlFiles::settle`] keeps.
     pub async fn differ(&self, site: Site<'_>) -> Result<bool, ProtectError> {
         let now = Self::read(site)?;
         if (&now.files, &now.shallow) == (&self.files, &self.shallow) {
@@ -152,7 +152,7 @@ impl ControlFiles {
         Ok(!site.repo.git.adds_only_harmless(was, is).await?)
     }
 
-    /// Keeps what is harmless of a replaced configuration. Returns the replaced exclude rules, if there were any.
+    /// Keeps the harmless settings of a replaced configuration. Returns the replaced exclude rules, if any.
     pub async fn settle(site: Site<'_>, differed: Vec<PutBack>) -> Result<Option<PathBuf>, ProtectError> {
         let repo = site.repo;
         let config = repo.common_dir.join("config");
@@ -184,8 +184,8 @@ impl ControlFiles {
         Ok(())
     }
 
-    /// Returns the files that only the copy has in this form and that can run something, and the names of configuration files
-    /// that stay as they are, because the next job of a CI system has written its own header for a host.
+    /// Returns the files that differ from their copy and can run commands, and the names of configuration files that
+    /// stay unchanged, because the next job of a CI system has written its own header for a host.
     async fn unproven(&self, site: Site<'_>) -> Result<(Vec<Runs>, Vec<PathBuf>), ProtectError> {
         let (mut unproven, mut stay) = (Vec::new(), Vec::new());
         if !self.is_copy {

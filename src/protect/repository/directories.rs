@@ -1,5 +1,5 @@
-//! The directories in which git makes files: one of them that is something else makes git fail for ever. The one of the refs
-//! has to be there, else git finds no repository.
+//! The directories in which git creates files: if one of them is a file, git fails for ever. Without the directory of
+//! the refs, git finds no repository.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::fs::{FileError, may_exist, seen, seen_itself};
 use crate::protect::Site;
 use crate::protect::trash::{free_name, move_away};
 
-/// Directories that every repository may have, those above others first.
+/// Directories that every repository may have, parents first.
 const DIRS: [&str; 6] = [
     "refs",
     "logs",
@@ -19,14 +19,14 @@ const DIRS: [&str; 6] = [
 ];
 /// Directories below those of the refs and of their logs.
 const OF_REFS: [&str; 4] = ["heads", "tags", "remotes", "ralph"];
-/// The directory of the loops' branches; a branch may have this name where there is none of those.
+/// The directory of the loops' branches; without such branches, a branch may have this name.
 const BRANCHES: &str = "refs/heads/ralph";
 
-/// Moves what is in the place of such a directory to the trash, and makes the directory of the refs if it is gone. Returns
-/// whether there was anything to do.
+/// Moves a file in the place of such a directory to the trash, and creates the directory of the refs if it is missing.
+/// Returns whether anything was changed.
 pub(in crate::protect) fn restore(site: Site<'_>) -> Result<bool, FileError> {
     let git = &site.repo.common_dir;
-    // Beside reftables a file is in the place of a directory (git-init(1), `--ref-format`).
+    // With reftables, a file replaces a directory (git-init(1), `--ref-format`).
     let has_tables = may_exist(&git.join("reftable"));
     let mut is_done = false;
     for dir in DIRS {
@@ -48,7 +48,7 @@ pub(in crate::protect) fn restore(site: Site<'_>) -> Result<bool, FileError> {
     Ok(make_refs(site)? || is_done)
 }
 
-/// Moves what is in the place of a directory to the trash; a link to a directory stays.
+/// Moves a file in the place of a directory to the trash; a symlink to a directory stays.
 fn clear(site: Site<'_>, dir: &Path) -> Result<bool, FileError> {
     if is_directory(dir) || seen_itself(dir).is_none() {
         return Ok(false);
@@ -64,7 +64,7 @@ fn clear(site: Site<'_>, dir: &Path) -> Result<bool, FileError> {
     Ok(true)
 }
 
-/// Makes the directory of the refs: where all refs are packed, it is empty, and `find -type d -empty -delete` takes it along.
+/// Makes the directory of the refs: if all refs are packed, it is empty, and `find -type d -empty -delete` removes it.
 fn make_refs(site: Site<'_>) -> Result<bool, FileError> {
     let refs = site.repo.common_dir.join("refs");
     if may_exist(&refs) {

@@ -1,5 +1,5 @@
-//! Linked work trees (git-worktree(1)): an attempt can remove one, and what was not committed there. Nothing brings that
-//! back, so it is reported.
+//! Linked work trees (git-worktree(1)): an attempt can remove one, including its uncommitted files. Git-ralph cannot
+//! restore it, and reports it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -10,10 +10,10 @@ use crate::fs::{FileError, may_exist};
 use crate::protect::Site;
 use crate::protect::records::{Paths, Records};
 
-/// Name of the record of those that were there before the attempt.
+/// Name of the record of the work trees before the attempt.
 const NAME: &str = "linked-work-trees";
 
-/// Records the existing ones before an attempt.
+/// Records the existing work trees before an attempt.
 pub(super) fn record(site: Site<'_>) -> Result<(), FileError> {
     let (records, found) = (Records::of(site), find(site)?);
     if found.is_empty() && !records.knows(NAME) {
@@ -39,7 +39,7 @@ pub(in crate::protect) fn gone(site: Site<'_>) -> Result<Vec<PathBuf>, FileError
     Ok(dirs)
 }
 
-/// Returns whether one with this top directory was there before the attempt.
+/// Returns whether a work tree with this top directory existed before the attempt.
 pub(in crate::protect) fn was_there(site: Site<'_>, top: &Path) -> Result<bool, FileError> {
     let records = Records::of(site);
     Ok(records.knows(NAME) && records.paths(NAME)?.contains(top.as_os_str().as_encoded_bytes()))

@@ -10,7 +10,7 @@ use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
 impl Site<'_> {
-    /// Removes the locks that could stop a step and that no process holds; returns their number.
+    /// Removes the locks that could block a step and that no process holds; returns their number.
     pub async fn remove_stale_locks(self, change: &Change) -> Result<usize, ProtectError> {
         self.remove_stale(&all(self, change, &self.locks_of_refs(&change.ralph_ref(""))))
             .await
@@ -26,8 +26,8 @@ impl Site<'_> {
         Ok(locks::remove_stale(self.repo, found).await?)
     }
 
-    /// Does the same, and then removes the locks of other refs that were made since then and that no process holds. They
-    /// stop no step: one that may be held stays.
+    /// Does the same, and then removes the locks of other refs that were made since `since` and that no process holds.
+    /// They block no step: a lock that may be held stays.
     pub async fn remove_stale_locks_since(
         self,
         change: &Change,
@@ -46,7 +46,7 @@ impl Site<'_> {
         Ok(removed + locks::remove_stale(self.repo, &found).await?)
     }
 
-    /// Lists the locks of the refs below a directory.
+    /// Lists the locks of refs in a directory, recursively.
     fn locks_of_refs(self, dir: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         collect(&self.repo.common_dir.join(dir), &mut found);
@@ -60,7 +60,7 @@ impl Site<'_> {
     }
 }
 
-/// Lists the existing locks that could stop a step; `of_refs` are those of refs, the loop's own among them.
+/// Lists the existing locks that could block a step; `of_refs` are the locks of refs, including the loop's own.
 fn all(site: Site<'_>, change: &Change, of_refs: &[PathBuf]) -> Vec<PathBuf> {
     let repo = site.repo;
     let mut locks = locks::of_git(repo);

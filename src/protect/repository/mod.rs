@@ -1,11 +1,11 @@
-//! Protects what the repository has once, whatever the number of its work trees.
+//! Protects the parts of a repository that all its work trees share.
 //!
 //! - `control_files`: git's configuration, hooks and the like; `own_directory`: the loop's directory.
-//! - `user_refs`: all refs but the loop's branch; `stash_list`: the entries of the stash.
-//! - `packed_refs`: lines in them with which git reads none.
+//! - `user_refs`: all refs except the loop's branch; `stash_list`: the entries of the stash.
+//! - `packed_refs`: lines because of which git reads no ref.
 //! - `linked_work_trees`: the other work trees; `locks`: git's locks.
-//! - `record` takes the record before an attempt, and repairs by it.
-//! - `access`, `directories` and `pipes` let git read and write all of it.
+//! - `record` takes the record before an attempt, and uses it for repairs.
+//! - `access`, `directories` and `pipes` make all of it readable and writable for git.
 
 pub(super) mod access;
 mod control_files;

@@ -1,5 +1,5 @@
-//! The loop's own directory and its slot, which hold regular files and directories alone. A link that an attempt put there
-//! would redirect git-ralph's writes, and a pipe would block it for ever.
+//! The loop's own directory and its slot, which contain only regular files and directories. A symlink that an attempt
+//! created there would redirect git-ralph's writes, and a pipe would block it for ever.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::fs::{Below, FileError, is_regular, is_special, may_exist, seen, targe
 use crate::protect::trash::{free_name, move_away};
 use crate::protect::{ProtectError, Site};
 
-/// Restores the directory before anything is written to it. What links led to is not touched.
+/// Restores the directory before any write to it. Targets of symlinks are not touched.
 pub(in crate::protect) fn restore(site: Site<'_>) -> Result<(), ProtectError> {
     let (door, mut removed) = (site.own_door(), Vec::new());
     let mut made = false;
@@ -23,7 +23,7 @@ pub(in crate::protect) fn restore(site: Site<'_>) -> Result<(), ProtectError> {
         made |= !may_exist(dir);
         door.make_dir(dir, 0o700)?;
     }
-    // `chmod -R` reaches the copies of ignored secrets too.
+    // `chmod -R` also affects the copies of ignored secrets.
     make_private(&door, site.slot.loop_dir());
     for dir in site.slot.dirs() {
         removed.extend(door.remove_specials(dir)?);
@@ -46,7 +46,7 @@ pub(in crate::protect) fn restore(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(())
 }
 
-/// Moves a file that is in the place of a directory aside.
+/// Moves a file in the place of a directory aside.
 fn clear_place(site: Site<'_>, dir: &Path) -> Result<(), FileError> {
     if !is_regular(dir)? {
         return Ok(());
@@ -60,7 +60,7 @@ fn clear_place(site: Site<'_>, dir: &Path) -> Result<(), FileError> {
     move_away(site, dir, &aside)
 }
 
-/// Takes the permissions of others away from a directory.
+/// Removes the permissions of other users from a directory.
 fn make_private(door: &Below, dir: &Path) {
     let mode = seen(dir).map_or(0o700, |found| found.permissions().mode());
     if mode & 0o077 != 0 {

@@ -1,4 +1,4 @@
-//! The packed refs (git-pack-refs(1)), if git refuses to read any ref for a line among them.
+//! Repairs packed refs (git-pack-refs(1)) with a line because of which git reads no ref.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::protect::{ProtectError, Site};
 const MOST: u64 = 1 << 30;
 /// The beginning of the header.
 const HEADER: &[u8] = b"# pack-refs with:";
-/// The word in it after which git searches the lines.
+/// The word in the header because of which git uses a binary search.
 const SORTED: &[u8] = b" sorted";
 
-/// Removes the lines for which git refuses to read any ref; the file as it was goes to the directory `trash`.
+/// Removes the lines because of which git reads no ref; the original file goes to the directory `trash`.
 pub(in crate::protect) fn repair(site: Site<'_>, trash: &Path) -> Result<(), ProtectError> {
     let path = site.repo.common_dir.join("packed-refs");
-    // What is no regular file is not read here: git says what is wrong with it.
+    // Only a regular file is read here: git reports any other.
     let Ok(packed) = read_regular(&path, Links::Refused, MOST) else {
         return Ok(());
     };
@@ -38,8 +38,8 @@ pub(in crate::protect) fn repair(site: Site<'_>, trash: &Path) -> Result<(), Pro
     Ok(())
 }
 
-/// Returns the lines that git reads: the header, refs, and after each of these what its tag points to. Git searches those that
-/// the header calls sorted: it does not where they are not. An object id has `length` bytes.
+/// Returns the lines that git can read: the header, refs, and the peeled tag after each. If they are unsorted, the
+/// header must not call them sorted, because git would search them. An object id has `length` bytes.
 fn readable(packed: &[u8], length: usize) -> Vec<u8> {
     let (mut kept, mut is_after_ref) = (Vec::with_capacity(packed.len()), false);
     let (mut last, mut is_sorted): (&[u8], bool) = (b"", true);
@@ -66,7 +66,7 @@ fn readable(packed: &[u8], length: usize) -> Vec<u8> {
     kept
 }
 
-/// Returns the name in a line that has an object and a name that leads to no other place.
+/// Returns the ref name of a line with an object id and a valid name.
 fn name_of(line: &[u8], length: usize) -> Option<&[u8]> {
     let mut words = line.splitn(2, |byte| *byte == b' ');
     let (oid, name) = (words.next()?, words.next()?);

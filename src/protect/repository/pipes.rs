@@ -1,5 +1,5 @@
-//! Pipes and the like, and links to them, in the place of git's own files: git would wait for them. They are moved away
-//! before any git runs after an attempt.
+//! Pipes and other special files, and symlinks to them, in the place of git's own files: git would wait for them. They
+//! are moved away before any git runs after an attempt.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::paths::shown;
 use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
-/// Moves what git would wait for in its directories to the trash.
+/// Moves special files in git's directories, for which git would wait, to the trash.
 pub(in crate::protect) fn clear(site: Site<'_>) -> Result<(), ProtectError> {
     let repo = site.repo;
     let mut found = Vec::new();
@@ -34,8 +34,8 @@ pub(in crate::protect) fn clear(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(())
 }
 
-/// Lists the directories in a directory, and what is neither a file nor a directory, without reading any. Of the links,
-/// those that count are chosen by `is_bad_link`.
+/// Lists the subdirectories and the special files of a directory, without reading any. `is_bad_link` selects the
+/// symlinks that count.
 pub(in crate::protect) fn entries(
     dir: &Path,
     is_bad_link: fn(&Path) -> bool,
@@ -47,8 +47,7 @@ pub(in crate::protect) fn entries(
     })
 }
 
-/// Returns whether a link leads to a pipe, a device or the like. Nothing stands in the null device, so it is no obstacle,
-/// and people use it to switch off a hook.
+/// Returns whether a symlink leads to a special file. The null device is none, because users disable hooks with it.
 fn leads_to_pipe(link: &Path) -> bool {
     let is_other = seen(link).is_some_and(|target| !target.is_file() && !target.is_dir());
     is_other

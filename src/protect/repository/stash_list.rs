@@ -1,5 +1,5 @@
-//! The entries of the stash before an attempt. All work trees and everybody who works in them share the list
-//! (git-stash(1)), so an entry that came or went meanwhile need not be the attempt's doing.
+//! The entries of the stash before an attempt. All work trees and their users share the list (git-stash(1)), so the
+//! attempt need not have made or dropped an entry that has changed meanwhile.
 
 use std::collections::HashSet;
 
@@ -13,12 +13,12 @@ use crate::slot::Slot;
 /// Name of the record in the slot; it exists only during an attempt, and if there are entries.
 const RECORD: &str = "stash-before";
 
-/// The list at one moment, newest first.
+/// The stash list at one moment, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StashList(Vec<StashEntry>);
 
 impl UserRefs {
-    /// Reads the present stash list; no process if these refs have no stash.
+    /// Reads the present stash list; starts no process if these refs have no stash.
     pub async fn stash_list(&self, repo: &Repo) -> Result<StashList, GitError> {
         if self.has_stash() {
             StashList::read(repo).await
@@ -47,7 +47,7 @@ impl StashList {
         Ok(slot.door().write_private(&slot.file(RECORD), &text)?)
     }
 
-    /// Reads the record of the attempt's beginning; the list is empty if there is none.
+    /// Reads the record of the attempt's beginning; an empty list without one.
     pub fn recorded(slot: &Slot) -> Result<Self, FileError> {
         let text = regular_text_if_there(&slot.file(RECORD), Links::Refused, u64::MAX)?.unwrap_or_default();
         Ok(Self(text.lines().filter_map(StashEntry::parse).collect()))

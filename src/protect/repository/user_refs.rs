@@ -12,7 +12,7 @@ use crate::protect::{ProtectError, Site};
 use crate::refs::{KeptRef, OwnMove, Update, is_below};
 use crate::slot::Slot;
 
-/// Prefix of the refs that keep the work of loops; those of other loops belong to those loops.
+/// Prefix of the refs that keep the work of loops; each belongs to one loop.
 const LOOPS: &str = "refs/ralph/";
 /// Prefix of the loops' branches.
 const BRANCHES: &str = "refs/heads/ralph/";
@@ -25,7 +25,7 @@ const STASH: &str = "refs/stash";
 /// Name of the record of the refs before an attempt, in the slot; it exists only during an attempt.
 const RECORD: &str = "refs-before.toml";
 
-/// The refs at one moment, by full name. There may be many, and those who know them share them.
+/// The refs at one moment, by full name. There may be many, so copies are shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UserRefs(Arc<RefValues>);
 
@@ -37,13 +37,13 @@ struct RefChange {
     is: Option<Oid>,
     /// The ref that it followed before.
     followed: Option<String>,
-    /// The ref that it follows, if it did not before: what moves that one moves it too.
+    /// The ref that it has begun to follow: a move of that ref moves it too.
     follows: Option<String>,
-    /// True if git cannot use the ref as it is: its file is damaged, or the new object does not exist, or it follows another.
+    /// True if git cannot use the ref: its file is damaged, the new object is missing, or it follows another such ref.
     is_broken: bool,
-    /// True if git still has the new value when its file is gone.
+    /// True if git still has the new value after its file is removed.
     is_packed: bool,
-    /// True if the old object does not exist any more, as an annotated tag that was deleted and pruned.
+    /// True if the old object no longer exists, such as a deleted and pruned annotated tag.
     is_lost: bool,
 }
 
@@ -96,18 +96,18 @@ impl UserRefs {
 
     /// Forgets the record once the attempt is judged.
     pub fn forget(slot: &Slot) {
-        // A record that remains is overwritten by the next attempt.
+        // A remaining record is overwritten by the next attempt.
         let _ = slot.door().remove_file(&slot.file(RECORD));
     }
 
-    /// Returns the changes since an earlier state of the refs, and which of them git cannot use: a program that writes a ref's
-    /// file can write anything.
+    /// Returns the changes since an earlier state of the refs, and marks refs that git cannot use: a program that
+    /// writes a ref's file can write anything.
     pub async fn checked_changes(&self, repo: &Repo, before: &Self) -> Result<RefChanges, GitError> {
         let mut changes = self.changes_since(before);
         let oids = changes.iter().flat_map(|change| [&change.was, &change.is]);
         let oids: Vec<&Oid> = oids.flatten().collect();
         let missing = repo.missing(&oids).await?;
-        // A symbolic ref of the user's that leads where it led: that one has changed.
+        // The user's symbolic ref still has its old target, which has changed instead.
         changes.retain(|change| match (&change.followed, &change.is) {
             (Some(to), None) => {
                 RefFile::read(&repo.common_dir.join(&change.name)) != RefFile::Symbolic(to.clone())
@@ -119,7 +119,7 @@ impl UserRefs {
             change.is_broken = match &change.is {
                 Some(_) if change.follows.is_some() => true,
                 Some(is) => missing.contains(is),
-                // Git lists none that leads nowhere, or to itself.
+                // Git does not list a symbolic ref without a target, or to itself.
                 None => matches!(
                     RefFile::read(&repo.common_dir.join(&change.name)),
                     RefFile::Damaged | RefFile::Symbolic(_)
@@ -127,7 +127,7 @@ impl UserRefs {
             };
             change.is_packed = change.is_broken && repo.has_packed(&change.name, change.is.as_ref());
         }
-        // A side ends without a trace once its work is taken in, and puts its branch back itself while it lives.
+        // A side disappears once its work is taken in, and restores its branch itself while it lives.
         changes.retain(|change| change.is.is_some() || change.is_broken || !change.is_of_side(repo));
         Ok(RefChanges(changes))
     }
@@ -144,7 +144,7 @@ impl UserRefs {
         let change_of = |name: &String| {
             let (was, is) = (before.0.get(name), self.0.get(name));
             let follows = match (was, is) {
-                // Where it led before, it leads now: that one has changed.
+                // The symbolic ref still has its old target, which has changed instead.
                 (Some(RefValue::Symbolic { to: was, .. }), Some(RefValue::Symbolic { to, .. }))
                     if was == to =>
                 {
@@ -170,7 +170,7 @@ impl UserRefs {
         names.filter_map(change_of).collect()
     }
 
-    /// Selects the moves that were not made before a crash interrupted the step, and are still possible.
+    /// Selects the moves that an interrupted step has not made yet and that are still possible.
     pub fn still_possible(&self, moves: Vec<Update>) -> Vec<Update> {
         let possible = |update: &Update| match update {
             Update::Move { name, old, .. } | Update::Follow { name, old, .. } => self.at(name) == *old,
@@ -186,7 +186,7 @@ impl UserRefs {
 pub(crate) struct RefChanges(Vec<RefChange>);
 
 impl RefChanges {
-    /// Returns whether there are any.
+    /// Returns whether there are changes.
     pub fn has_changes(&self) -> bool {
         !self.0.is_empty()
     }
@@ -196,24 +196,24 @@ impl RefChanges {
         self.0.iter().any(|change| change.name == name)
     }
 
-    /// Leaves out the changes of refs with such a name.
+    /// Removes the changes of refs whose name matches.
     pub fn leave_refs_out(&mut self, is_out: impl Fn(&str) -> bool) {
         self.0.retain(|change| !is_out(&change.name));
     }
 
-    /// Leaves out the changes that [`RefChanges::undo_own`] undoes.
+    /// Removes the changes that [`RefChanges::undo_own`] undoes.
     pub fn leave_own_out(&mut self) {
         self.0.retain(|change| !change.is_put_back());
     }
 
-    /// Removes the files of refs that git cannot use: it would refuse to write them, or keep the object that does not exist
-    /// in their reflog.
+    /// Removes the files of refs that git cannot use: git would refuse to update them, or write the missing object to
+    /// their reflog.
     pub fn clear_damaged(&self, repo: &Repo) -> Result<(), FileError> {
         self.0.iter().try_for_each(|change| change.clear_damaged(repo))
     }
 
-    /// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this loop,
-    /// to replacements, with which git would show a false history, and to refs that git cannot use any more. Values of
+    /// Returns the moves that undo, whatever the outcome, the changes by `who` to the refs that keep the work of this
+    /// loop, to replacements, which would show a false history, and to refs that git can no longer use. Values of
     /// replacements are kept under names that begin with `attempt`.
     pub fn undo_own(&self, attempt: Option<&str>, who: &str, notices: &dyn Notices) -> Vec<Update> {
         let mut updates = Vec::new();
@@ -223,7 +223,7 @@ impl RefChanges {
                 && !change.is_broken
             {
                 let keep = Update::set(format!("{attempt}-{}", is.short()), is.clone());
-                // One object may replace many.
+                // The same object may replace several others.
                 if !updates.contains(&keep) {
                     updates.push(keep);
                 }
@@ -246,10 +246,10 @@ impl RefChanges {
         }
     }
 
-    /// Returns the moves that restore the user's refs after a failed attempt, or after others (`who`) that may only look:
-    /// branches and tags that are gone, or moved to a commit that this HEAD was at, get their old value. New refs, stash
-    /// entries, and branches checked out in another work tree stay. `kept` gets the refs that keep the new values, named after
-    /// `name`.
+    /// Returns the moves that restore the user's refs after a failed attempt, or after processes (`who`) that may only
+    /// read: branches and tags that were deleted, or moved to a commit that this HEAD visited, get their old value. New
+    /// refs, stash entries, and branches checked out in another work tree stay. Adds the refs that keep the new values
+    /// to `kept`, with names after `name`.
     pub async fn undo_users(
         self,
         site: Site<'_>,
@@ -273,11 +273,11 @@ impl RefChanges {
             .collect();
         for change in self.0 {
             // A branch at a commit that this HEAD never visited may belong to another work tree.
-            // What the guard saw chooses words alone: other processes can write its log.
+            // The guard's log affects only the wording: other processes can write it.
             let ours = change.is.as_ref().is_none_or(|is| visited.contains(is));
             let ours = ours && !checked_out.contains(&change.name);
             let ours = ours && !change.name.starts_with(REMOTES) && !is_finished(site.repo, &change).await?;
-            // A loop that begins has its branch at the commit where others began, too, for a moment.
+            // The branch of a new loop also is, for a moment, at the commit where others began.
             if (!ours || change.was.is_none()) && change.is_of_other_loop(own) {
                 continue;
             }
@@ -289,7 +289,7 @@ impl RefChanges {
                 site.tell(change.message(who));
                 continue;
             };
-            // Git has no ref in the place of a directory of others: who made these may need them.
+            // Git cannot have a ref in the place of a directory of refs, whose creator may need them.
             let is_in_the_way = |made: &&String| is_below(made, &change.name) || is_below(&change.name, made);
             if let Some(other) = made.iter().find(is_in_the_way).filter(|_| change.is.is_none()) {
                 let ref_of_it = KeptRef::beside(name, &was);
@@ -312,14 +312,14 @@ impl RefChanges {
     }
 }
 
-/// Returns whether a branch or a work tree with the last part of this name is one that git-ralph made for an attempt beside
-/// others, and removes.
+/// Returns whether a branch or a work tree with this name was made by git-ralph for an attempt beside others, and will
+/// be removed by it.
 pub(super) fn is_of_side(repo: &Repo, name: &str) -> bool {
     let is_side = Change::new(name).is_ok_and(|change| change.side_of().is_some());
     is_side && may_exist(&repo.common_dir.join(format!("ralph/{name}.lock")))
 }
 
-/// Returns whether the branch of another loop is gone because that loop was finished or aborted, and its work is kept.
+/// Returns whether another loop's branch is gone because that loop was finished or aborted, and its work is kept.
 async fn is_finished(repo: &Repo, change: &RefChange) -> Result<bool, ProtectError> {
     let (Some(was), None, Some(name)) = (&change.was, &change.is, change.name.strip_prefix(BRANCHES)) else {
         return Ok(false);
@@ -351,20 +351,20 @@ impl RefChange {
         self.name.starts_with(REPLACEMENTS)
     }
 
-    /// Returns whether another loop made or moved its branch meanwhile, here or on a remote, as loops side by side do: none
-    /// of the attempt's `own` moves did.
+    /// Returns whether another loop made or moved its branch meanwhile, locally or on a remote, as parallel loops do:
+    /// none of the attempt's `own` moves did.
     fn is_of_other_loop(&self, own: &[OwnMove]) -> bool {
         let is_own = |is: &Oid| own.iter().any(|(name, new)| *name == self.name && new == is);
         is_loop_branch(&self.name) && self.is.as_ref().is_some_and(|is| !is_own(is))
     }
 
-    /// Returns whether it is the branch of an attempt beside others.
+    /// Returns whether the ref is the branch of an attempt beside others.
     fn is_of_side(&self, repo: &Repo) -> bool {
         let name = self.name.strip_prefix(BRANCHES);
         name.is_some_and(|name| is_of_side(repo, name))
     }
 
-    /// Returns whether only this loop may move the ref so: it keeps work of the loop, or replaces an object, or cannot be
+    /// Returns whether the change must be undone: the ref keeps work of the loop, or replaces an object, or cannot be
     /// used. Of the refs that keep work, only the loop's own are considered.
     fn is_put_back(&self) -> bool {
         self.is_broken || self.is_replacement() || self.name.starts_with(LOOPS) && self.was.is_some()
@@ -377,7 +377,7 @@ impl RefChange {
         match (was, is, self.followed.clone()) {
             _ if self.is_lost => None,
             (_, old, Some(to)) => Some(Update::Follow { name, to, old }),
-            // Its file is gone; another value may be packed.
+            // Its file is removed; another value may be packed.
             (Some(new), ..) if self.is_broken => Some(Update::Set { name, new }),
             (None, ..) if self.is_broken && !self.is_packed => None,
             (Some(new), old, _) => Some(Update::Move { name, new, old }),
@@ -386,7 +386,7 @@ impl RefChange {
         }
     }
 
-    /// Returns a message about its change while `who` ran, after which it cannot get its old value.
+    /// Returns a message about a change while `who` ran that cannot be undone.
     fn lost(&self, who: &str) -> String {
         format!(
             "{}; it cannot be put back: git has that object no more",
@@ -394,7 +394,7 @@ impl RefChange {
         )
     }
 
-    /// Returns a message about its change while `who` ran, with its old value.
+    /// Returns a message about a change while `who` ran, and the restored value.
     fn put_back(&self, who: &str, was: &Oid) -> String {
         let message = self.message(who);
         match &self.followed {
