@@ -1,14 +1,14 @@
-//! Protects what an attempt can touch: records it before, repairs and judges it after, and restores it after a failure.
+//! Protects all that an attempt can change: records it before, repairs it after, and restores it after a failure.
 //!
-//! - `stages` names what is done before, after and because of an attempt, in order. `AttemptRecord` is taken before an
-//!   attempt and repairs what would stop git from running after it; `Savepoint` is a state that the work tree can be
-//!   restored to: the last checkpoint, or the beginning of the loop.
-//! - `repository` has a file for each thing that the repository has once, `tree` one for each that every work tree has.
-//!   Only `tree` uses the other one.
-//! - `records` keeps lists of paths in the slot; `trash` holds what git cannot store; nothing is deleted.
+//! - `stages` lists the operations before and after an attempt, in order. `AttemptRecord` is taken before an attempt,
+//!   and repairs faults that would stop git from running after it; `Savepoint` is a state to which the work tree can be
+//!   restored: the last checkpoint, or the beginning of the loop.
+//! - `repository` has a file for each part that all work trees share, `tree` one for each part of a work tree. Only
+//!   `tree` uses the other one.
+//! - `records` keeps lists of paths in the slot; `trash` keeps files that git cannot store; nothing is deleted.
 //!
-//! All of it takes a [`Site`]: the repository, a slot and a receiver of notices. It knows neither the engine nor
-//! the state of a loop.
+//! All of it takes a [`Site`]: the repository, a slot and a receiver of notices. It does not know the engine or the
+//! state of a loop.
 
 mod permissions;
 mod records;
@@ -42,7 +42,7 @@ pub(crate) struct Site<'a> {
     pub repo: &'a Repo,
     /// The slot, in the loop's own directory.
     pub slot: &'a Slot,
-    /// Takes what the user has to know of a repair.
+    /// Receives messages for the user about repairs.
     pub notices: &'a dyn Notices,
 }
 
@@ -66,12 +66,12 @@ impl<'a> Site<'a> {
         self.slot.loop_dir().join(name)
     }
 
-    /// Returns the door to both directories.
+    /// Returns the handle for both directories.
     pub fn own_door(self) -> Below {
         self.slot.door()
     }
 
-    /// Returns the door to this path, as [`Repo::door`] does.
+    /// Returns the handle for this path, as [`Repo::door`] does.
     pub fn door(self, path: &Path) -> Below {
         self.repo.door(path)
     }
@@ -91,7 +91,7 @@ impl<'a> Site<'a> {
         self.notices.tell(message.into());
     }
 
-    /// Reports words about these paths, if there are any.
+    /// Reports a message with the first of these paths, if there are any.
     pub fn tell_few<'p>(self, words: &str, paths: impl IntoIterator<Item = &'p Vec<u8>>) {
         self.notices.tell_names(words, &first_few(paths));
     }
@@ -119,7 +119,7 @@ pub enum ProtectError {
             })
             .exit(Exit::Person)
         };
-    /// Files that can make git run something, with git-ralph's copies of them, which prove nothing.
+    /// Files through which git can run commands, with git-ralph's copies of them, which prove nothing.
     #[error(
         "a hook or a command in git's configuration changed during the attempt, and git-ralph cannot tell by whom: {}",
         unproven(.0)
@@ -130,7 +130,7 @@ pub enum ProtectError {
             let choices: Vec<String> = choices.collect();
             hint(format!("{}; then run the same command again", choices.join("; "))).exit(Exit::Person)
         };
-    /// Git cannot write a file, whatever its permissions.
+    /// Git cannot write a file, although its permissions allow it.
     #[error("the work tree cannot be put back: {0}")]
     Blocked(String)
         => |(words)| hint(if words.contains("unable to read") {
@@ -138,7 +138,7 @@ pub enum ProtectError {
         } else {
             "make room, or make that writable (df, lsattr and ls -l show what is full, immutable or another user's), then run the same command again"
         });
-    /// The work tree changes while it is being restored.
+    /// Other processes change the work tree while it is being restored.
     #[error("the work tree keeps changing{}: is something still writing to it?", list(" (", .0, ")"))]
     Restless(Vec<String>)
         => "stop what writes there, then run the same command again";
@@ -153,7 +153,7 @@ fn unproven(files: &[(PathBuf, PathBuf)]) -> String {
     names.join(", ")
 }
 
-/// Returns the commands that show a file beside its copy, and take one of the two.
+/// Returns the commands that show a file beside its copy, and choose one of the two.
 fn choice(present: &Path, recorded: &Path) -> String {
     let is_gone = !may_be_there(present);
     let (present, recorded) = (typed_path(present), typed_path(recorded));

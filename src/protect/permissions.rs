@@ -1,12 +1,12 @@
-//! Reaches paths of the work tree although an attempt removed permissions from the directories above them.
+//! Accesses paths of the work tree although an attempt removed permissions from the directories above them.
 
 use std::io;
 use std::path::Path;
 
 use crate::fs::{Below, FileError, file_error, seen_itself};
 
-/// Runs `act` on a path below `top`; if permissions forbid it, opens the directories down to it to their owner and runs
-/// it once more.
+/// Runs `act` on a path below `top`; if permissions forbid it, gives the owner access to the directories above it, and
+/// runs it once more.
 pub(super) fn with_permissions<T>(
     top: &Path,
     path: &Path,

@@ -1,6 +1,6 @@
-//! Records of what git does not store and an attempt must not take away, in `unversioned/` in the slot:
-//! lists of paths, permissions, inventories, and copies of small ignored files. They are never objects: a mirror push
-//! must not carry an ignored secret away.
+//! Records of data that git does not store and an attempt must not lose, in `unversioned/` in the slot: lists of paths,
+//! permissions, inventories, and copies of small ignored files. They are never git objects: a mirror push must not
+//! publish an ignored secret.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,7 +22,7 @@ pub(super) type Paths = BTreeSet<Vec<u8>>;
 pub(super) struct Records {
     pub(super) dir: PathBuf,
     pub(super) top: PathBuf,
-    /// The door to `dir`.
+    /// The handle for `dir`.
     pub(super) door: Below,
 }
 
@@ -60,7 +60,7 @@ impl Records {
         let path = self.dir.join(name);
         match read_regular(&path, Links::Refused, u64::MAX) {
             Ok(bytes) => Ok(bytes),
-            // A loop whose directory was deleted knows less.
+            // The records may have been deleted with the loop's directory.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(file_error("read", &path, error)),
         }
@@ -68,7 +68,7 @@ impl Records {
 
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         let path = self.dir.join(name);
-        // Most records stay as they are from story to story.
+        // Most records do not change from story to story.
         let most = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if read_regular(&path, Links::Refused, most).is_ok_and(|known| known == bytes) {
             return Ok(());
@@ -78,8 +78,7 @@ impl Records {
     }
 }
 
-/// Removes copies below `dir` that block the place of the copy of the file `path`: a file became a directory, or the
-/// other way round.
+/// Removes copies below `dir` that block the copy of the file `path`: a file became a directory, or the reverse.
 pub(super) fn make_room(door: &Below, dir: &Path, path: &[u8]) -> Result<(), FileError> {
     for above in parents(path) {
         let above = path_below(dir, above);

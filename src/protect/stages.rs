@@ -1,8 +1,8 @@
-//! Records before an attempt, repairs after it, and restores because of it: each stage names all kinds in order, those that
-//! the repository has once and those of the work tree.
+//! The stages of protection: records before an attempt, repairs and restores after it. Each stage calls all kinds in
+//! order, those of the repository and those of the work tree.
 //!
-//! The record of the state before an attempt is used once no process of the attempt is alive: to repair what would stop
-//! git from running, and to restore what was moved.
+//! The record is used once no process of the attempt is alive: to repair faults that would stop git from running, and
+//! to restore moved files and refs.
 
 use std::path::{Path, PathBuf};
 
@@ -28,15 +28,15 @@ use crate::stories::Source;
 /// The name of an attempt as the subject of a message.
 const ATTEMPT: &str = "the attempt";
 
-/// The part of the record that decides what is run after the attempt, as this process holds it: what is in the loop's
-/// directory, the attempt can write.
+/// The part of the record that decides which commands run after the attempt, in memory: the attempt could change the
+/// files in the loop's directory.
 pub(crate) struct Held {
     control: ControlFiles,
     tree: HeldOfTree,
 }
 
-/// Git's own files of the repository and of those inside the work tree, and the link that leads to it, before others than
-/// an attempt's agent run: gates, reviewers, hooks and trackers.
+/// Git's own files of the repository and of repositories inside the work tree, and the link to the repository, before
+/// processes other than the agent run: gates, reviewers, hooks and trackers.
 pub(crate) struct GitFiles {
     control: ControlFiles,
     inner: InnerGitFiles,
@@ -44,12 +44,12 @@ pub(crate) struct GitFiles {
 }
 
 impl GitFiles {
-    /// Reads them.
+    /// Reads the files.
     pub async fn before_command(site: Site<'_>) -> Result<Self, ProtectError> {
         Self::of(site, ControlFiles::read(site)?).await
     }
 
-    /// Reads them, and keeps a copy for the case that git-ralph is killed. `others` are the slots of the loops that run
+    /// Reads the files, and keeps a copy in case git-ralph is killed. `others` are the slots of the loops that run
     /// meanwhile.
     pub async fn before_gates(site: Site<'_>, others: &[Slot]) -> Result<Self, ProtectError> {
         Self::of(site, ControlFiles::save(site, others)?).await
@@ -70,9 +70,9 @@ pub(crate) struct AttemptRecord<'a> {
     pub site: Site<'a>,
     /// The change.
     pub change: &'a Change,
-    /// HEAD as it must be.
+    /// The required HEAD.
     pub head: Head,
-    /// The full name of the ref on which the checkpoints hang.
+    /// The full name of the ref of the checkpoints.
     pub tip: String,
     /// The checkpoint at the beginning of the attempt.
     pub checkpoint: Savepoint<'a>,
@@ -80,15 +80,15 @@ pub(crate) struct AttemptRecord<'a> {
     pub source: &'a Source,
     /// Name of the attempt's trash: story and number.
     pub name: String,
-    /// True if no other loop of the repository runs: what was done to the repository is the attempt's doing.
+    /// True if no other loop of the repository runs: changes to the repository are then the attempt's.
     pub is_alone: bool,
     /// The slots of the other loops that run.
     pub others: Vec<Slot>,
 }
 
 impl AttemptRecord<'_> {
-    /// Takes the record, and returns what has to be held of it, and the user's refs in it: those that are known, else
-    /// git is asked for them during the one scan of the work tree.
+    /// Takes the record, and returns the part to keep in memory, and the user's refs: the `known` ones, else those that
+    /// git lists during the one scan of the work tree.
     pub async fn before_attempt(&self, known: Option<UserRefs>) -> Result<(Held, UserRefs), ProtectError> {
         let repository = self.repository();
         story_backup::take(self.site, self.source)?;
@@ -177,8 +177,8 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Restores git's own files from the copy in the slot; returns whether any had changed. An agent's changes
-    /// to them must not influence its own verdict.
+    /// Restores git's own files from the copy in the slot; returns whether any had changed. An agent's changes to them
+    /// must not influence its own verdict.
     pub async fn repair_control_files(&self) -> Result<bool, ProtectError> {
         let Some(before) = ControlFiles::load(self.site)? else {
             return Ok(false);
@@ -188,9 +188,9 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Puts back what `who`, which ran outside of an attempt's agent, has done to git's own files and those of
-    /// repositories inside the work tree; then HEAD and the loop's branch if git cannot read them; and removes locks that no
-    /// process holds. `known` has the files that no new rule hides. Returns whether git's own files had changed.
+    /// Undoes the changes of `who`, which is no agent, to git's own files and those of repositories inside the work
+    /// tree; then restores HEAD and the loop's branch if git cannot read them; and removes locks that no process holds.
+    /// `known` is the tree whose files no new rule hides. Returns whether git's own files had changed.
     pub async fn after_command(
         &self,
         who: &str,
@@ -207,8 +207,8 @@ impl AttemptRecord<'_> {
         Ok(changed)
     }
 
-    /// Puts back what attempts that run beside each other have done to what they share: one that began meanwhile takes it for what
-    /// was there before. Returns whether git's own files had changed.
+    /// Undoes changes of parallel attempts to the files that they share: an attempt that began meanwhile would record
+    /// them as the original state. Returns whether git's own files had changed.
     pub async fn while_attempts_run(&self, before: &GitFiles) -> Result<bool, ProtectError> {
         let who = "the attempts";
         before.link.restore(self.site)?;
@@ -228,7 +228,7 @@ impl AttemptRecord<'_> {
         known: &Savepoint<'_>,
         who: &str,
     ) -> Result<bool, ProtectError> {
-        // The loops of a repository put back the same files.
+        // All loops of a repository restore the same files.
         let _turn = if self.is_alone {
             None
         } else {
@@ -238,7 +238,7 @@ impl AttemptRecord<'_> {
         self.repair_own_position().await?;
         let changed = !differed.is_empty();
         let rules = ControlFiles::settle(self.site, differed).await?;
-        // What the rules hid stays out of every reading. Where another loop runs, they may be its own, and hide nothing.
+        // Files hidden by the rules stay out of every reading, unless the rules may be another running loop's.
         if self.is_alone
             && let Some(rules) = rules
         {
@@ -283,12 +283,12 @@ impl AttemptRecord<'_> {
         index_flags::widen_sparse(&self.checkpoint).await
     }
 
-    /// Returns the directory for files found in place of git's own files.
+    /// Returns the trash directory for files that replaced git's own files.
     fn control_trash(&self) -> PathBuf {
         self.site.trash().join(format!("{}.git", self.name))
     }
 
-    /// Forgets the record: the user's work is not compared with it.
+    /// Forgets the record: the user's later work is not compared with it.
     pub fn forget(&self) -> Result<(), ProtectError> {
         UserRefs::forget(self.site.slot);
         stash_list::forget(self.site.slot)?;
@@ -310,8 +310,8 @@ impl Site<'_> {
         self.begin_exact_bytes(work).await
     }
 
-    /// Forgets what was recorded of files that the checkpoint of an attempt has: a story list left behind would overwrite
-    /// that of the checkpoint.
+    /// Forgets the records of files that the checkpoint of an attempt has: a remaining copy of the story list would
+    /// overwrite the checkpoint's list.
     pub fn forget_attempt(self) -> Result<(), ProtectError> {
         story_backup::forget(self)?;
         self.forget_users_index()
@@ -332,9 +332,9 @@ impl Savepoint<'_> {
         self.record(since).await
     }
 
-    /// Goes back to this checkpoint after an attempt, as [`Savepoint::go_to`] does, and puts back what the attempt changed
-    /// outside of what a savepoint has. `is_known` is true if this process has known the `source` of the stories since
-    /// before the attempt.
+    /// Goes back to this checkpoint after an attempt, as [`Savepoint::go_to`] does, and undoes the attempt's changes
+    /// outside of a savepoint. `is_known` is true if this process has known the `source` of the stories since before
+    /// the attempt.
     pub async fn on_return(
         &self,
         now: Option<Reading>,
@@ -350,8 +350,8 @@ impl Savepoint<'_> {
         Ok(went)
     }
 
-    /// Moves what no commit keeps out of a work tree that is removed: files that git would write differently to the
-    /// directory `bytes`, and those that only gates made to `trash`.
+    /// Moves files that no commit keeps out of a work tree before its removal: files that git would write differently
+    /// to the directory `bytes`, and those that only gates made to `trash`.
     pub async fn before_removal(&self, bytes: &Path, trash: &Path) -> Result<(), ProtectError> {
         self.site.keep_before_removal(bytes).await?;
         gate_files::put_away(self, trash)

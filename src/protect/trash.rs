@@ -1,4 +1,4 @@
-//! Moves what git cannot store to the trash of the loop.
+//! Moves files that git cannot store to the trash of the loop.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use super::Site;
 use super::permissions::with_permissions;
 use crate::fs::{Below, FileError, file_error, is_absent, is_there};
 
-/// Returns this path, or the first with a number appended that does not exist yet.
+/// Returns this path, or the first free one with a number appended.
 pub(crate) fn free_name(wanted: &Path) -> Result<PathBuf, FileError> {
     let mut place = wanted.to_owned();
     let mut number = 1;
@@ -21,14 +21,14 @@ pub(crate) fn free_name(wanted: &Path) -> Result<PathBuf, FileError> {
     Ok(place)
 }
 
-/// Moves `from` to `to`, where nothing may be, and creates the directories above it.
+/// Moves `from` to the free path `to`, and creates the directories above it.
 pub(super) fn move_away(site: Site<'_>, from: &Path, to: &Path) -> Result<(), FileError> {
     site.door(from)
         .move_to(from, &site.door(to), to)
         .map_err(|error| file_error("move to the trash", from, error))
 }
 
-/// Moves a file to the directory `trash`, if it is there.
+/// Moves a file to the directory `trash`, if it exists.
 pub(super) fn set_aside(site: Site<'_>, file: &Path, trash: &Path) -> Result<(), FileError> {
     if !is_there(file)? {
         return Ok(());
@@ -61,7 +61,7 @@ pub(super) fn put_away(
     }
     match with_permissions(top, &from, || here.move_to(&from, &there, &to)) {
         Err(source) if !is_absent(&source) => Err(file_error("move to the trash", &from, source)),
-        // What is behind a link is not of the work tree.
+        // A path behind a symlink is not in the work tree.
         Err(source) if here.is_free(&from)? && here.exists(&from)? => {
             Err(file_error("move to the trash", &from, source))
         }
@@ -70,7 +70,7 @@ pub(super) fn put_away(
 }
 
 impl Site<'_> {
-    /// Moves the patches that `git am` has not applied yet to the directory `trash`: nothing else has them.
+    /// Moves the patches that `git am` has not applied yet to the directory `trash`: they are nowhere else.
     pub fn put_patches_away(self, trash: &Path) -> Result<(), FileError> {
         set_aside(self, &self.repo.git_dir.join("rebase-apply"), trash)
     }
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(free_name(&wanted).unwrap(), wanted);
         fs::write(&wanted, "").unwrap();
         assert_eq!(free_name(&wanted).unwrap(), dir.path().join("file.2"));
-        // The system does not look for such a name.
+        // The operating system rejects such a name.
         free_name(&dir.path().join("n".repeat(256))).unwrap_err();
     }
 }

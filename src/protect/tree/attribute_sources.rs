@@ -1,5 +1,5 @@
-//! Finds out whether git converts files of the work tree at all, by every place from which git reads attributes
-//! (gitattributes(5)). Whether it converts a certain file is a question for git itself.
+//! Decides whether git may convert files of the work tree at all, by every place from which git reads attributes
+//! (gitattributes(5)). Only git itself can tell whether it converts a certain file.
 
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::paths::{directories, path_of};
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
 
-/// Name of the record of the attributes file of the whole system.
+/// Name of the record of the system's attributes file.
 const OF_SYSTEM: &str = "system-attributes";
 /// Name of an attributes file in a work tree.
 const RULES: &str = ".gitattributes";
 
-/// Records where git reads the attributes of the whole system from.
+/// Records the paths from which git reads the system's attributes.
 pub(super) fn record(site: Site<'_>, files: Vec<PathBuf>) -> Result<Paths, FileError> {
     let files: Paths = files
         .into_iter()
@@ -26,8 +26,8 @@ pub(super) fn record(site: Site<'_>, files: Vec<PathBuf>) -> Result<Paths, FileE
     Ok(files)
 }
 
-/// Returns whether git may convert these files: the configuration says so, or there are attributes. `file` is what is in
-/// `index`, which describes the work tree. Looks for one file in each directory above them.
+/// Returns whether git may convert these files: the configuration says so, or there are attributes. `index` describes
+/// the work tree, and has the content `file`. Checks for one file in each directory above them.
 pub(super) async fn may_convert<'p>(
     site: Site<'_>,
     index: &Path,
@@ -66,8 +66,8 @@ pub(super) async fn may_convert<'p>(
     Ok(known.entries().any(|entry| is_rules(entry.path)) || has_unlisted_rules(&repo.top, paths))
 }
 
-/// Returns whether a directory above these paths has attributes, where the index lists none: git ignores the file that has
-/// them, but obeys it.
+/// Returns whether a directory above these paths has an attributes file that the index does not list: git ignores the
+/// file as content, but applies its rules.
 fn has_unlisted_rules<'p>(top: &Path, paths: impl Iterator<Item = &'p [u8]>) -> bool {
     let mut dirs = directories(paths);
     dirs.insert(b"");

@@ -1,4 +1,4 @@
-//! Finds out without a process whether an attempt has certainly changed a file that git tracks.
+//! Decides without a process whether an attempt has certainly changed a tracked file.
 
 use super::attribute_sources::may_convert;
 use super::savepoint::Savepoint;
@@ -6,14 +6,14 @@ use crate::fs::{Links, path_below, read_regular, seen_itself};
 use crate::git::index_file::{Entry, Index, touched};
 use crate::git::is_blob;
 
-/// The longest file that is read, in bytes.
+/// Maximum size of a file that is read, in bytes.
 const MOST: u64 = 1 << 20;
-/// The most files that are read.
+/// Maximum number of files that are read.
 const FILES: usize = 8;
 
 impl Savepoint<'_> {
-    /// Returns whether a tracked file other than `list` certainly has another content than at the savepoint; `false` means only
-    /// that none may have. One `lstat` for each file, up to the first of them.
+    /// Returns whether a tracked file other than `list` certainly differs from the savepoint; `false` means that
+    /// possibly none does. One `lstat` for each file, up to the first of them.
     pub async fn certainly_differs(&self, list: &[u8]) -> bool {
         let index = self.index();
         let Ok(file) = self.site.repo.read_index_or_none(&index) else {
@@ -41,7 +41,7 @@ impl Savepoint<'_> {
             else {
                 continue;
             };
-            // A filter or the ends of lines can make the same content of other bytes.
+            // A filter or a line-ending rule can make the same content from other bytes.
             let converts = may_convert(self.site, &index, &file, [entry.path].into_iter()).await;
             if converts.unwrap_or(true) {
                 return false;

@@ -5,7 +5,7 @@ use crate::fs::{is_there, leads_to_file};
 use crate::protect::ProtectError;
 use crate::protect::trash::set_aside;
 
-/// Replaces a damaged index by the checkpoint's: git would read it, and take the missing entries for deleted.
+/// Replaces a damaged index by the checkpoint's: git would otherwise treat missing entries as deleted.
 pub(in crate::protect) async fn replace(checkpoint: &Savepoint<'_>) -> Result<(), ProtectError> {
     let site = checkpoint.site;
     let (real, saved) = (site.repo.index(), checkpoint.index());

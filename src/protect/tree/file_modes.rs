@@ -1,4 +1,4 @@
-//! Permissions that git does not record, and links where it writes files for them.
+//! Permissions that git does not record, and symlinks that git writes as files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,25 +18,25 @@ use crate::protect::permissions::look_with_permissions;
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
 
-/// Name of a file that exists if git ignored executable bits at the start: then each one that is set is recorded.
+/// Name of a file that exists if git ignored executable bits at the start: then each set bit is recorded.
 pub(super) const IGNORES_MODES: &str = "ignores-modes";
 
-/// Name of a file that exists if git wrote links as files at the start: then each link is recorded.
+/// Name of a file that exists if git wrote symlinks as files at the start: then each symlink is recorded.
 pub(super) const IGNORES_LINKS: &str = "ignores-links";
 
-/// Name of the record of the umask at the start: a later command may run with another one.
+/// Name of the record of the umask at the start: a later command may run with another umask.
 pub(super) const UMASK: &str = "umask";
 
 /// Name of the record of unusual permissions.
 pub(super) const MODES: &str = "modes";
 
-/// Name of the record of the permissions of the work tree's own directory.
+/// Name of the record of the permissions of the top directory.
 const TOP_MODE: &str = "top-mode";
 
-/// Permissions by path, with the set-id and sticky bits. A link has [`LINK`].
+/// Permissions by path, with the set-id and sticky bits. A symlink has [`LINK`].
 pub(super) type Modes = BTreeMap<Vec<u8>, u32>;
 
-/// The mode of a link, in the record and in an index.
+/// The mode of a symlink, in the record and in an index.
 pub(super) const LINK: u32 = 0o12_0000;
 
 impl Records {
@@ -45,7 +45,7 @@ impl Records {
         self.knows(&moment.name(MODES))
     }
 
-    /// Records the permissions of the work tree's own directory at that moment; the checkpoint's are those before the last
+    /// Records the permissions of the top directory at that moment; for the checkpoint, they are those before the last
     /// attempt.
     pub(super) fn record_top_mode(&self, moment: Moment) -> Result<(), FileError> {
         let name = moment.name(TOP_MODE);
@@ -56,7 +56,7 @@ impl Records {
         Ok(())
     }
 
-    /// Restores the permissions of the work tree's own directory.
+    /// Restores the permissions of the top directory.
     pub(super) fn restore_top_mode(&self, moment: Moment) -> Result<(), FileError> {
         let recorded = self.read(&moment.name(TOP_MODE))?;
         let mode = str::from_utf8(&recorded).ok();
@@ -71,7 +71,7 @@ impl Records {
 
     /// Records the permissions of paths touched since the last checkpoint.
     pub(super) fn record_modes(&self, touched: &[Vec<u8>]) -> Result<(), FileError> {
-        // If the record was lost, a new one would claim that all other files have the usual permissions.
+        // After a loss of the record, a new one would claim that all other files have the usual permissions.
         if !self.knows_modes(Moment::Checkpoint) {
             return Ok(());
         }
@@ -79,8 +79,8 @@ impl Records {
         self.save_modes(Moment::Checkpoint, &modes)
     }
 
-    /// Records for the last checkpoint no wider permissions than at the start of the loop: on the way back to an earlier
-    /// checkpoint it is not known which of them a story has changed.
+    /// Records for the last checkpoint no wider permissions than at the start of the loop: on the way back to an
+    /// earlier checkpoint it is unknown which of them a story has changed.
     pub(super) fn narrow_modes(&self) -> Result<(), FileError> {
         let moments = [Moment::Checkpoint, Moment::Start];
         if moments.iter().any(|moment| !self.knows_modes(*moment)) {
@@ -96,7 +96,7 @@ impl Records {
         self.save_modes(Moment::Checkpoint, &modes)
     }
 
-    /// Restores the permissions of that moment for these paths alone.
+    /// Restores the permissions of that moment only for these paths.
     pub(super) fn restore_modes_of(&self, moment: Moment, paths: &[Vec<u8>]) -> Result<(), FileError> {
         if !self.knows_modes(moment) {
             return Ok(());
@@ -108,7 +108,7 @@ impl Records {
         Ok(())
     }
 
-    /// Restores the permissions of a path, if it is there: its own among the unusual ones, else the usual ones.
+    /// Restores the permissions of a path, if it exists: the recorded unusual ones, else the usual ones.
     fn restore_mode(&self, path: &[u8], odd: &Modes, usual: &Usual, below: &Below) -> Result<(), FileError> {
         let file = path_below(&self.top, path);
         let Some(metadata) = look_with_permissions(&self.top, &file, kind_of)? else {
@@ -118,7 +118,7 @@ impl Records {
         if wanted == LINK {
             return Ok(());
         }
-        // An earlier version recorded no such bits of directories.
+        // Earlier versions did not record these bits of directories.
         let inherited = if metadata.is_dir() && !self.knows(UMASK) {
             metadata.permissions().mode() & 0o7000
         } else {
@@ -139,7 +139,7 @@ impl Records {
         }
         let odd = self.modes(moment)?;
         let (usual, below) = (self.usual(), Below::new(&self.top));
-        // A path with unusual permissions may have lost them without being touched otherwise.
+        // A path may have lost unusual permissions without being touched otherwise.
         let unusual = odd.keys().map(Vec::as_slice);
         let touched = touched.iter().map(Vec::as_slice);
         for path in touched.chain(dirs.iter().copied()).chain(unusual) {
@@ -148,9 +148,9 @@ impl Records {
         Ok(())
     }
 
-    /// Returns the files of an index, and the directories above them, that have other permissions than at that moment, of
-    /// which git knows nothing, and were not written again since, or with the content that they have in the index `now`. One
-    /// `lstat` for each.
+    /// Returns the files of an index, and the directories above them, whose permissions have changed since that moment
+    /// in a way that git does not see, and that were not rewritten since, or only with their content in the index
+    /// `now`. One `lstat` for each.
     pub(super) fn changed_modes(
         &self,
         moment: Moment,
@@ -164,7 +164,7 @@ impl Records {
         let (odd, usual) = (self.modes(moment)?, self.usual());
         let files = index.entries().filter(Entry::is_plain_file);
         let files = files.map(|entry| (entry.path, Some(entry)));
-        // A directory before what is in it, for which it may have to be opened.
+        // Directories first: they may have to be made accessible.
         let dirs = directories(index.paths()).into_iter().map(|dir| (dir, None));
         for (path, entry) in dirs.chain(files) {
             let found = look_with_permissions(&self.top, &path_below(&self.top, path), kind_of)?;
@@ -186,8 +186,8 @@ impl Records {
         Ok(changed)
     }
 
-    /// Makes links of files that git wrote in their place, and files of links in the place of such files, as they were at
-    /// that moment; returns their paths. Of `wanted`, or all links of that moment. `index` describes the files.
+    /// Turns files that git wrote for symlinks back into symlinks, and the reverse, as at that moment; returns their
+    /// paths. Restores the `wanted` ones, or all symlinks of that moment. `index` describes the files.
     pub(super) fn restore_links(
         &self,
         moment: Moment,
@@ -241,7 +241,7 @@ impl Records {
         }
     }
 
-    /// Updates the permissions of `paths` and of their directories in `modes`: only unusual ones stay.
+    /// Updates the permissions of `paths` and of their directories in `modes`, which keeps only unusual ones.
     fn odd_modes(&self, mut modes: Modes, paths: &[Vec<u8>]) -> Result<Modes, FileError> {
         let usual = self.usual();
         let dirs = directories(paths.iter().map(Vec::as_slice));
@@ -259,7 +259,7 @@ impl Records {
         self.read_modes(&moment.name(MODES))
     }
 
-    /// Reads a record of permissions, which holds `<octal> <path>` for each path.
+    /// Reads a record of permissions, with `<octal> <path>` for each path.
     pub(super) fn read_modes(&self, name: &str) -> Result<Modes, FileError> {
         let mut modes = BTreeMap::new();
         for line in self.paths(name)? {
@@ -290,8 +290,8 @@ impl Records {
 }
 
 impl Site<'_> {
-    /// Completes what git wrote when it switched the work tree between these trees: writes the content of large files, and
-    /// reports the links that git wrote as files. The working index describes the second one.
+    /// Completes git's switch of the work tree between these trees: writes the content of large files, and reports the
+    /// symlinks that git wrote as files. The working index describes the second tree.
     pub async fn after_switch(self, [was, now]: [&Oid; 2]) -> Result<(), ProtectError> {
         let repo = self.repo;
         self.write_large(&self.work_index(), [was, now]).await?;
@@ -311,17 +311,17 @@ impl Site<'_> {
     }
 }
 
-/// Permissions that git gives new files under the present umask.
+/// The permissions that git gives new files under the present umask.
 pub(super) struct Usual {
     umask: u32,
-    /// True if git ignores executable bits: then each one that is set is unusual.
+    /// True if git ignores executable bits: then each set bit is unusual.
     ignores_modes: bool,
-    /// True if git writes links as files: then each link is unusual.
+    /// True if git writes symlinks as files: then each symlink is unusual.
     ignores_links: bool,
 }
 
 impl Usual {
-    /// Returns those of a work tree in which no loop works.
+    /// Returns the usual permissions of a work tree in which no loop works.
     pub fn in_work_tree(repo: &Repo) -> Self {
         Self {
             umask: umask_now(),
@@ -356,7 +356,7 @@ pub(super) fn mode_of(metadata: &fs::Metadata) -> u32 {
     metadata.permissions().mode() & 0o7777
 }
 
-/// Sets the permissions of a file of the work tree, unless it is behind a link, or has several names.
+/// Sets the permissions of a file of the work tree, unless it is behind a symlink, or has several hard links.
 pub(super) fn set_mode(below: &Below, file: &Path, mode: u32) -> Result<(), FileError> {
     let Some(found) = kind_of(file)? else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Switches off filters that were added to the configuration of a submodule, or of any repository that the index leads
-//! git into, since the loop began: an agent can write there, and git would run them on behalf of git-ralph.
+//! Disables filters that were added since the loop began to the configuration of a submodule, or of any repository that
+//! the index names: an agent can write there, and git-ralph's git would run them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,17 +31,17 @@ pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(())
 }
 
-/// The filters that are known to be the user's; none in a loop without submodules.
+/// The known filters of the user; `None` in a loop without submodules.
 pub(super) struct Known(Option<Paths>);
 
-/// Reads the record before an attempt, which can write it.
+/// Reads the record before an attempt, which could overwrite it.
 pub(super) fn known(site: Site<'_>) -> Result<Known, ProtectError> {
     let records = Records::of(site);
     let known = records.knows(FILTERS).then(|| records.paths(FILTERS));
     Ok(Known(known.transpose()?))
 }
 
-/// Writes the record again after an attempt.
+/// Rewrites the record after an attempt.
 pub(super) fn write(site: Site<'_>, known: &Known) -> Result<(), ProtectError> {
     match &known.0 {
         Some(known) => Ok(Records::of(site).save_paths(FILTERS, known)?),
@@ -49,7 +49,7 @@ pub(super) fn write(site: Site<'_>, known: &Known) -> Result<(), ProtectError> {
     }
 }
 
-/// Forgets the record: from now on, every filter in the configuration of a submodule is unknown.
+/// Forgets the record: from then on, every filter in the configuration of a submodule is unknown.
 pub(in crate::protect) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(site
         .own_door()
@@ -57,8 +57,8 @@ pub(in crate::protect) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
 }
 
 impl Site<'_> {
-    /// Returns the settings that prevent git from running filters that were not there at the start. Runs no git in a
-    /// repository without submodules.
+    /// Returns the settings that prevent git from running filters added since the start. Runs no git in a repository
+    /// without submodules.
     pub async fn switched_off_filters(self) -> Result<Vec<String>, ProtectError> {
         let repositories = repositories(self).await?;
         let mut settings = BTreeMap::new();
@@ -72,7 +72,7 @@ impl Site<'_> {
                 if known.contains(&line(&key, &value)) {
                     continue;
                 }
-                // If the main repository has a filter of this name, it stays as it is.
+                // A filter of this name in the main repository stays enabled.
                 let plain = self.repo.git.clone().with_settings(Vec::new());
                 let own = plain.cmd("config", ["--get", &key]).any_exit().await?;
                 let own = String::from_utf8_lossy(&own.stdout)
@@ -102,7 +102,7 @@ fn line(key: &str, value: &str) -> Vec<u8> {
     format!("{key}={value}").into_bytes()
 }
 
-/// Lists the repositories that the index leads git into, including nested ones; relative to the top.
+/// Lists the repositories that the index names, including nested ones; relative to the top.
 pub(super) async fn repositories(site: Site<'_>) -> Result<Vec<Vec<u8>>, GitError> {
     let repo = site.repo;
     if !leads_to_file(&repo.index())? {

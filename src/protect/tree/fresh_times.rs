@@ -1,5 +1,5 @@
-//! Modification times of restored files. Build tools that compare whole seconds (bytecode of Python) take a file of the
-//! same size for unchanged if it was changed and restored within one second: such a file gets the following second.
+//! Modification times of restored files. Build tools that compare whole seconds (Python's bytecode cache) miss a change
+//! if a file of the same size is changed and restored within one second: such a file gets the next second.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -35,7 +35,7 @@ impl Times {
             let file = path_below(top, &path);
             let next = u64::try_from(was.0).unwrap_or_default() + 1;
             let next = SystemTime::UNIX_EPOCH + Duration::from_secs(next);
-            // Nothing can be built from a file that cannot be opened.
+            // A build cannot use a file that cannot be opened.
             if File::open(&file).and_then(|file| file.set_modified(next)).is_ok() {
                 changed.push(path);
             }

@@ -1,5 +1,5 @@
-//! New files that only gates made, and those that git-ralph's own output goes to: they stay in the work tree, and no
-//! reading of it contains them.
+//! New files that only gates made, and the files of git-ralph's own output: they stay in the work tree, but not in any
+//! reading of it.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::git::StagedEntry;
 use crate::git::worktree::Reading;
 use crate::protect::{ProtectError, trash};
 
-/// Removes such files from a reading and from the index `work` that it was read into: those that the base lacks, that the
-/// user has not added to the index, and, of gates, that still have the content that the gate gave them.
+/// Removes such files from a reading and from the index `work` that it was read into: files that the base lacks, that
+/// the user has not added to the index, and, for gates, that still have the content of the gate.
 pub(super) async fn leave_out(
     savepoint: &Savepoint<'_>,
     work: &Path,
@@ -34,9 +34,9 @@ pub(super) async fn leave_out(
         let real = repo.read_index_or_none(&repo.index())?;
         let entries = repo.git.staged_between(&reading.base, &reading.tree).await?;
         let is_out = |entry: &StagedEntry| {
-            // A repository that was there is a submodule now: `.gitmodules` without it would be half of the work.
+            // A former nested repository is now a submodule: `.gitmodules` without it would be half of the work.
             let is_submodule = entry.mode == "160000" && real.has(&entry.path);
-            // An agent that commits takes git-ralph's own output along, and no checkpoint has it all the same.
+            // An agent may commit git-ralph's own output, but no checkpoint has it.
             aside.contains(&entry.path) && !is_submodule
                 || made.get(&entry.path) == Some(entry) && !real.has(&entry.path)
         };
@@ -50,8 +50,8 @@ pub(super) async fn leave_out(
     Ok(reading)
 }
 
-/// Gives the files that only gates made the content that they had before an attempt, if it changed or removed them. What is
-/// there instead goes to the directory `trash`.
+/// Restores the files that only gates made to their content before an attempt, if it changed or removed them. Their
+/// replacements go to the directory `trash`.
 pub(in crate::protect) async fn restore(savepoint: &Savepoint<'_>, trash: &Path) -> Result<(), ProtectError> {
     let repo = savepoint.site.repo;
     let real = repo.read_index_or_none(&repo.index())?;
@@ -82,8 +82,8 @@ pub(in crate::protect) async fn restore(savepoint: &Savepoint<'_>, trash: &Path)
     Ok(repo.restore_files(&scratch, &tree, &of_status(b'M')).await?)
 }
 
-/// Moves the files that only gates made to a directory named after `trash`, before the work tree is removed; those that its
-/// index has are work.
+/// Moves the files that only gates made to a directory named after `trash`, before the work tree is removed; files in
+/// its index are work.
 pub(in crate::protect) fn put_away(savepoint: &Savepoint<'_>, trash: &Path) -> Result<(), ProtectError> {
     if savepoint.gate_files.is_empty() {
         return Ok(());

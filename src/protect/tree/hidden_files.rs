@@ -1,5 +1,5 @@
-//! Files hidden by a rule that was added to `.git/info/exclude` during an attempt, and removed with the rest of that
-//! file: no checkpoint contains them, and no later attempt removes them.
+//! Files hidden by a rule that an attempt added to `.git/info/exclude`, and that was removed when the file was
+//! restored: no checkpoint contains them, and no later attempt removes them.
 
 use std::path::Path;
 
@@ -8,9 +8,9 @@ use crate::fs::FileError;
 use crate::protect::ProtectError;
 use crate::protect::records::{Paths, Records};
 
-/// Name of the record of such files from before the present or last attempt.
+/// Name of the record of the files hidden before the present or last attempt.
 const HIDDEN: &str = "covered";
-/// Name of the record of that attempt's own; they go with it if it fails, like every new file.
+/// Name of the record of the files hidden by that attempt; a failure removes them, like every new file.
 const JUST_HIDDEN: &str = "covered.now";
 
 impl Records {
@@ -25,8 +25,8 @@ impl Records {
         self.forget_just_hidden()
     }
 
-    /// Forgets the files that an attempt hid, when they have gone with it: what comes in their place is work like any
-    /// other.
+    /// Forgets the files that an attempt hid, after they were removed with it: later files at their paths are ordinary
+    /// work.
     pub(super) fn forget_just_hidden(&self) -> Result<(), FileError> {
         if self.knows(JUST_HIDDEN) {
             self.save_paths(JUST_HIDDEN, &Paths::new())?;
@@ -39,7 +39,7 @@ impl Records {
         self.paths(HIDDEN)
     }
 
-    /// Selects those of `paths` that such a rule hid.
+    /// Selects the `paths` that such a rule hid.
     pub(super) fn hidden_among<'p>(
         &self,
         paths: impl Iterator<Item = &'p Vec<u8>>,
@@ -50,7 +50,7 @@ impl Records {
     }
 }
 
-/// Leaves files out of every reading that these rules match and the checkpoint lacks.
+/// Excludes files from all later readings that match these rules and are missing in the checkpoint.
 pub(in crate::protect) async fn leave_out(
     checkpoint: &Savepoint<'_>,
     rules: &Path,

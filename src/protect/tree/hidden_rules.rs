@@ -1,4 +1,4 @@
-//! Ignore rules that hide themselves, beside tracked files: what they hide is missing in every later checkpoint.
+//! Ignore rules beside tracked files that hide themselves: later checkpoints lack the files that they hide.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +14,7 @@ use crate::protect::{ProtectError, Site};
 const RULES: &[u8] = b".gitignore";
 
 impl Site<'_> {
-    /// Finds the files of ignore rules in the directories of the files in an index, and at the top, that it lacks.
+    /// Finds the files of ignore rules at the top and in the directories of an index's files that the index lacks.
     pub fn unlisted_rules(self, index: &Path) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
         let file = self.repo.read_index_or_none(index)?;
         let mut dirs = directories(file.paths());
@@ -30,7 +30,7 @@ impl Site<'_> {
         Ok(found)
     }
 
-    /// Moves such files that are not among the `known` ones to the trash: `who` has made them.
+    /// Moves such files that are not among the `known` ones to the trash: `who` made them.
     pub fn take_new_rules_away(
         self,
         index: &Path,
@@ -49,9 +49,9 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Says which files changed since the attempt began and are not in the working index, which the work tree was just read
-    /// into, because such rules hide them that came since the loop began. Both times are in seconds since 1970. Two more
-    /// processes, where there are such rules.
+    /// Reports files that changed since the attempt began and are missing from the working index, which the work tree
+    /// was just read into, because new self-hiding rules hide them. Both times are in seconds since 1970. Two more
+    /// processes if there are such rules.
     pub async fn tell_hidden_by_rules(
         self,
         [loop_began, attempt_began]: [i64; 2],

@@ -1,5 +1,5 @@
-//! Files that git ignores before an attempt: those that were there at the beginning never enter a checkpoint, and small
-//! ones, in small directories too, are restored if an attempt deletes them.
+//! Files that git ignores before an attempt: those from the beginning never enter a checkpoint, and small ones, also in
+//! small directories, are restored if an attempt deletes them.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -20,8 +20,8 @@ use crate::protect::permissions::look_with_permissions;
 use crate::protect::records::{Records, make_room};
 use crate::protect::{ProtectError, Site};
 
-/// Name of the record of the permissions of copied paths. It contains directories that are copied as a whole, with
-/// everything in them.
+/// Name of the record of the permissions of copied paths. It contains directories that are copied whole, with all
+/// entries.
 const IGNORED_MODES: &str = "ignored-modes";
 
 impl Records {
@@ -31,7 +31,7 @@ impl Records {
         self.save_inventory(Moment::Checkpoint, now)?;
         let start = self.inventory_of_start()?.unwrap_or_default();
         let before = self.read_modes(IGNORED_MODES)?;
-        // Files that were there at the start and are gone by now are still in the record of the start.
+        // Files from the start that were deleted since are still in the start's record.
         let mut modes = before.clone();
         modes.retain(|path, _| now.kind_of(path).is_none() && start.kind_of(path).is_some());
         for small in choose(&self.top, now, &start) {
@@ -58,11 +58,11 @@ impl Records {
         self.dir.join("files").join(path_of(path))
     }
 
-    /// Copies a file, or a directory with everything in it; returns whether all of it could be copied.
+    /// Copies a file, or a directory with all entries; returns whether the copy is complete.
     fn take_copy(&self, small: &Small) -> Result<bool, FileError> {
         for (path, is) in &small.parts {
             match self.copy_part(path, is) {
-                // A file that git-ralph cannot read, the agent cannot read either; and it may be in use.
+                // If git-ralph cannot read a file, the agent cannot read it either; and it may be in use.
                 Err(FileError { source, .. })
                     if matches!(
                         source.kind(),
@@ -120,8 +120,8 @@ impl Records {
         Ok(())
     }
 
-    /// Restores the copies of ignored paths that were there at that moment and are gone, and the permissions of the
-    /// other files. If a directory is lost, files that were built with it are not restored without it.
+    /// Restores the copies of ignored paths that existed at that moment and were deleted, and the permissions of the
+    /// other files. If a directory is lost, files that were built with it are not restored either.
     pub(super) fn put_back_ignored(&self, moment: Moment) -> Result<Gone, FileError> {
         let inventory = match moment {
             Moment::Start | Moment::Judged => self.inventory_of_start()?.unwrap_or_default(),
@@ -194,7 +194,7 @@ impl Records {
         Ok(gone)
     }
 
-    /// Returns the directory and everything copied with it, in order; nothing if any of it is lost.
+    /// Returns the directory and everything copied with it, in order; nothing if a part is lost.
     fn copies_in<'m>(&self, dir: &[u8], modes: &'m Modes) -> Result<Vec<&'m Vec<u8>>, FileError> {
         let below = [dir, b"/"].concat();
         let parts = modes.range(dir.to_vec()..).map(|(path, _)| path);
@@ -209,7 +209,7 @@ impl Records {
         Ok(if is_whole { parts } else { Vec::new() })
     }
 
-    /// Returns what the copy of a path is, if there is one.
+    /// Returns the metadata of the copy of a path, if there is one.
     fn copy(&self, path: &[u8]) -> Result<Option<Metadata>, FileError> {
         kind_of(&self.copy_of(path))
     }
@@ -268,23 +268,23 @@ fn is_empty_file(found: Option<&Metadata>) -> bool {
     found.is_some_and(|found| found.is_file() && found.len() == 0)
 }
 
-/// Ignored paths and nested repositories that were gone when the work tree was restored.
+/// Ignored paths and nested repositories that were missing when the work tree was restored.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
-    /// All of them.
+    /// All missing paths.
     pub all: Vec<Vec<u8>>,
-    /// Those without a copy.
+    /// The missing paths without a copy.
     pub for_good: Vec<Vec<u8>>,
-    /// The directories among these.
+    /// The directories among the paths without a copy.
     without: Vec<Vec<u8>>,
     /// Files replaced by something else, with their copies.
     replaced: Vec<(Vec<u8>, PathBuf)>,
-    /// Files made by a build that would take them as complete without these directories.
+    /// Build outputs that would appear complete without these directories.
     held_back: Vec<Vec<u8>>,
 }
 
 impl Gone {
-    /// Reports paths that could not be restored; returns them. Files that were moved along may be in `trash`.
+    /// Reports paths that could not be restored, and returns them. `trash` may have files that were moved along.
     pub fn tell(&self, site: Site<'_>, trash: &Path) -> Vec<Vec<u8>> {
         if !self.for_good.is_empty() {
             let mut notice = format!(
@@ -325,8 +325,8 @@ pub(in crate::protect) async fn record(site: Site<'_>) -> Result<(), ProtectErro
 }
 
 impl Site<'_> {
-    /// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Those that a
-    /// build makes again are left out.
+    /// Reports the ignored files that an accepted attempt deleted: no checkpoint has them, and they stay deleted. Omits
+    /// files that a build recreates.
     pub fn tell_deleted(self) -> Result<(), ProtectError> {
         let records = Records::of(self);
         let Some(before) = records.inventory_before_attempt()? else {
@@ -371,7 +371,7 @@ impl Site<'_> {
     }
 }
 
-/// Leaves paths out of a reading that git ignored when the loop began and an attempt added, and those that new exclude
+/// Removes paths from a reading that git ignored when the loop began and an attempt added, and those that new exclude
 /// rules hid.
 pub(super) async fn leave_out(
     site: Site<'_>,

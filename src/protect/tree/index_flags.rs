@@ -11,7 +11,7 @@ use crate::git::index::Entries;
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
 
-/// Names of the records; that of the start of the loop is beside the first.
+/// Names of the records; the first is also kept for the start of the loop.
 const SPARSE: &str = "sparse";
 const ASSUMED: &str = "assumed";
 const SKIPPED: &str = "skipped";
@@ -50,8 +50,8 @@ impl Records {
     }
 }
 
-/// Excludes the paths again that were outside the sparse checkout. Called when the work tree is the savepoint's, with
-/// the index that describes it.
+/// Excludes the paths outside the sparse checkout again. Called when the work tree is the savepoint's, with the index
+/// that describes it.
 pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
     let repo = site.repo;
     let again = those_where(Records::of(site).sparse(moment)?, |path| repo.exists(path))?;
@@ -62,8 +62,8 @@ pub(super) async fn narrow_sparse(site: Site<'_>, moment: Moment, index: &Path) 
     Ok(repo.hide_paths(index, &[], &again).await?)
 }
 
-/// Brings back files that an attempt excluded by a sparse checkout of its own: they are not deleted, but git does not
-/// check them out.
+/// Restores files that an attempt excluded by its own sparse checkout: they are not deleted, but git does not check
+/// them out.
 pub(in crate::protect) async fn widen_sparse(checkpoint: &Savepoint<'_>) -> Result<(), ProtectError> {
     let site = checkpoint.site;
     let (repo, work) = (site.repo, site.work_index());

@@ -1,6 +1,6 @@
-//! The git files of repositories inside the work tree: of submodules, nested repositories and linked work trees that were
-//! there before an attempt. The user's next `git status` runs what their configuration says, so they come back like those
-//! of the repository itself, whatever the verdict.
+//! The git files of repositories inside the work tree: of submodules, nested repositories and linked work trees that
+//! existed before an attempt. The user's next `git status` runs commands of their configuration, so they are restored
+//! like the files of the repository itself, whatever the verdict.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::protect::records::Records;
 use crate::protect::trash::{free_name, move_away};
 use crate::protect::{ProtectError, Site};
 
-/// The git files of all these repositories before an attempt or a gate, in memory: an attempt can write every copy.
+/// The git files of all these repositories before an attempt or a gate, in memory: an attempt could overwrite any copy.
 pub(crate) struct InnerGitFiles(Vec<Inner>);
 
 /// One of the repositories.
@@ -29,8 +29,8 @@ struct Inner {
 }
 
 impl InnerGitFiles {
-    /// Reads them, once the inventory before the attempt is recorded. Reads the index only in a repository that may have
-    /// a submodule.
+    /// Reads the files, after the inventory before the attempt was recorded. Reads the index only in a repository that
+    /// may have a submodule.
     pub async fn read(site: Site<'_>) -> Result<Self, ProtectError> {
         let mut found = Vec::new();
         for path in known(site).await? {
@@ -43,7 +43,7 @@ impl InnerGitFiles {
         Ok(Self(found))
     }
 
-    /// Restores them after `who` ran; what was there instead goes to directories in `trash`. Returns the files that
+    /// Restores the files after `who` ran; their replacements go to directories in `trash`. Returns the files that
     /// differed.
     pub fn put_back(&self, site: Site<'_>, who: &str, trash: &Path) -> Result<Vec<PutBack>, ProtectError> {
         let mut differed = Vec::new();
@@ -53,7 +53,7 @@ impl InnerGitFiles {
         Ok(differed)
     }
 
-    /// Keeps the settings that run nothing of files that were put back, once git can run.
+    /// Keeps the harmless settings of replaced files, once git can run.
     pub async fn settle(site: Site<'_>, differed: Vec<PutBack>) -> Result<(), ProtectError> {
         for PutBack { path, instead, bytes } in differed {
             let is_config = path.file_name().is_some_and(|name| name == "config");
@@ -84,7 +84,7 @@ impl Inner {
         }))
     }
 
-    /// Reads those of a submodule of another work tree.
+    /// Reads the files of a submodule of another work tree.
     fn without_work_tree(site: Site<'_>, git_dir: PathBuf) -> Result<Self, ProtectError> {
         let layout = RepoLayout {
             common_dir: git_dir.clone(),
@@ -131,8 +131,8 @@ impl Inner {
         Ok(differed)
     }
 
-    /// Returns the git directories if the own one is here now. What the new one says of the common directory counts for
-    /// nothing.
+    /// Returns the git directories if the own one is now at `git_dir`. The common directory that the new one names does
+    /// not count.
     fn moved_to(&self, git_dir: PathBuf) -> RepoLayout {
         let is_common = self.layout.common_dir == self.layout.git_dir;
         let common_dir = if is_common {
@@ -146,7 +146,7 @@ impl Inner {
         }
     }
 
-    /// Restores the `.git` of the directory if it names another place; returns where the git files are now.
+    /// Restores the `.git` of the directory if it names another place; returns the present place of the git files.
     fn put_link_back(
         &self,
         site: Site<'_>,
@@ -156,13 +156,13 @@ impl Inner {
         let dot_git = [&self.path[..], b"/.git"].concat();
         let path = path_below(&site.repo.top, &dot_git);
         if !Records::of(site).has_only_directories_above(&dot_git)? || !is_there(&path)? {
-            // What is gone runs nothing. A submodule comes back with its work tree.
+            // A missing repository runs nothing. A submodule is restored with its work tree.
             let is_same = identity(&self.layout.git_dir)? == self.identity;
             return Ok(is_same.then(|| self.layout.clone()));
         }
         let now = path.parent().and_then(|dir| layout_at(site, dir));
-        // The git directory itself may have moved (git submodule absorbgitdirs). Where it has not, a link that leads to it
-        // in another way, over what an attempt can change later, is not the one that was there.
+        // The git directory itself may have moved (git submodule absorbgitdirs). If it has not, a `.git` that leads to
+        // it on another way, through a path that an attempt can change later, is not the original one.
         let is_in_its_place = identity(&self.layout.git_dir)? == self.identity;
         if let Some(now) = now
             && identity(&now.git_dir)? == self.identity
@@ -170,7 +170,7 @@ impl Inner {
         {
             return Ok(Some(self.moved_to(now.git_dir)));
         }
-        // A new repository in the place of the old one, which is gone, gets the old configuration and hooks.
+        // A new repository that replaces a deleted one gets the old configuration and hooks.
         if self.link == Link::None && is_directory(&path)? {
             return Ok(path.canonicalize().ok().map(|path| self.moved_to(path)));
         }
@@ -187,7 +187,7 @@ impl Inner {
     }
 }
 
-/// Returns whether the git directories are there: their paths had no links, and a link may lead anywhere.
+/// Returns whether the git directories exist: their paths had no symlinks, and a symlink may lead anywhere.
 fn is_in_its_place(layout: &RepoLayout) -> Result<bool, FileError> {
     for dir in [&layout.git_dir, &layout.common_dir] {
         if !is_directory(dir)? || dir.canonicalize().is_ok_and(|found| found != *dir) {
@@ -197,8 +197,8 @@ fn is_in_its_place(layout: &RepoLayout) -> Result<bool, FileError> {
     Ok(true)
 }
 
-/// Returns the git directories of the repository whose top is `dir`. Of a linked work tree of the repository itself, only
-/// its own directory counts.
+/// Returns the git directories of the repository whose top is `dir`; of a linked work tree of the repository itself,
+/// only its own directory.
 fn layout_at(site: Site<'_>, dir: &Path) -> Option<RepoLayout> {
     let (top, mut layout) = git_directories(dir)?;
     for part in [&mut layout.git_dir, &mut layout.common_dir] {
@@ -232,8 +232,8 @@ async fn known(site: Site<'_>) -> Result<BTreeSet<Vec<u8>>, ProtectError> {
     Ok(paths)
 }
 
-/// Lists the repositories of the main work tree's submodules, if this is a linked work tree: the user's next git runs what they
-/// say, too.
+/// Lists the repositories of the main work tree's submodules, if this is a linked work tree: the user's next git also
+/// runs commands of their configuration.
 fn of_main_work_tree(site: Site<'_>) -> Result<Vec<PathBuf>, ProtectError> {
     let common_dir = &site.repo.common_dir;
     if identity(&site.repo.git_dir)? == identity(common_dir)? {
@@ -243,7 +243,7 @@ fn of_main_work_tree(site: Site<'_>) -> Result<Vec<PathBuf>, ProtectError> {
     Ok(found)
 }
 
-/// Returns the name of such a repository, as it is seen from the main work tree: no file is there in a linked one.
+/// Returns the name of such a repository, as seen from the main work tree: a linked one has no such path.
 fn name_of(site: Site<'_>, git_dir: &Path) -> Vec<u8> {
     let common_dir = site.repo.common_dir.canonicalize();
     let below = common_dir
@@ -257,8 +257,8 @@ fn may_have_submodules(site: Site<'_>) -> bool {
     may_be_there(&site.repo.top.join(".gitmodules")) || may_be_there(&site.repo.common_dir.join("modules"))
 }
 
-/// Says which repositories inside the work tree are as the attempt left them, because nothing proves what they were; only
-/// their places are right again.
+/// Reports the repositories inside the work tree that stay as the attempt left them, because no proof of their former
+/// state exists; only their places are restored.
 pub(in crate::protect) async fn tell_unproven(site: Site<'_>) -> Result<(), ProtectError> {
     let mut paths = known(site).await?;
     for path in &paths {

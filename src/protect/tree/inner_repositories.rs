@@ -1,5 +1,5 @@
-//! Repositories in directories that have tracked files (`git init` in `src/`): git silently skips them, and anybody who
-//! works in such a directory then works on another repository.
+//! Repositories in directories with tracked files (`git init` in `src/`): git silently skips them, and a git command in
+//! such a directory uses another repository.
 
 use std::path::Path;
 
@@ -11,16 +11,16 @@ use crate::protect::records::Records;
 use crate::protect::trash::put_away;
 use crate::protect::{ProtectError, Site};
 
-/// Name of the record of those that were there at a moment.
+/// Name of the record of the repositories at a moment.
 const NAME: &str = "inner-repositories";
 
-/// Records the existing ones; `index` tells which files are tracked.
+/// Records the existing repositories; `index` lists the tracked files.
 pub(super) fn record(site: Site<'_>, moment: Moment, index: &Path) -> Result<(), ProtectError> {
     let found = find(site, index)?.into_iter().collect();
     Ok(Records::of(site).save_paths(&moment.name(NAME), &found)?)
 }
 
-/// Returns the top directories of those that are recorded before an attempt.
+/// Returns the top directories of the repositories recorded before an attempt.
 pub(super) fn recorded(site: Site<'_>) -> Result<Vec<Vec<u8>>, FileError> {
     let records = Records::of(site);
     let paths = records.paths(&Moment::Checkpoint.name(NAME))?;
@@ -28,7 +28,7 @@ pub(super) fn recorded(site: Site<'_>) -> Result<Vec<Vec<u8>>, FileError> {
     Ok(paths.into_iter().filter_map(top).collect())
 }
 
-/// Moves those made since that moment to the trash; returns their paths. The savepoint's index is in place.
+/// Moves repositories made since that moment to the trash; returns their paths. The savepoint's index is in place.
 pub(super) fn clear(site: Site<'_>, moment: Moment, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
     let records = Records::of(site);
     let name = moment.name(NAME);

@@ -1,6 +1,6 @@
-//! Linked work trees (git-worktree(1)) that an attempt leaves inside the work tree, as agents make them for their
-//! subagents. They are no part of the work: what is in them is committed and kept by a ref, and they are moved to the trash
-//! with what git knows of them, so that a retry can make the same ones.
+//! Linked work trees (git-worktree(1)) that an attempt leaves inside the work tree, as agents make them for subagents.
+//! They do not belong to the work: their files are committed and kept by a ref, and they are moved to the trash with
+//! git's records of them, so that a retry can make the same ones.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,9 +19,9 @@ use crate::protect::trash::{free_name, move_away, put_away};
 use crate::protect::{ProtectError, Site};
 use crate::refs::{KeptRef, Update, free_names};
 
-/// The beginning of the reason for which a work tree of a loop is locked: another one may have begun meanwhile.
+/// The prefix of the reason for which a loop's work tree is locked: another loop may have begun meanwhile.
 const OF_LOOP: &str = "git ralph: ";
-/// Maximum length of a file that git keeps about a work tree, in bytes.
+/// Maximum length of a file in which git describes a work tree, in bytes.
 const MOST: u64 = 1 << 16;
 
 /// A linked work tree inside the work tree.
@@ -34,11 +34,11 @@ struct Inner {
 }
 
 impl Site<'_> {
-    /// Takes out those that the attempt has made; `refs` are the user's refs before it. Their work is kept below the ref
-    /// `kept`, and what is moved goes to the directory `trash`.
+    /// Removes the work trees that the attempt made; `refs` are the user's refs before it. Keeps their work below the
+    /// ref `kept`, and moves their files to the directory `trash`.
     ///
     /// # Errors
-    /// If one cannot be read, kept or moved; it stays then.
+    /// If a work tree cannot be read, kept or moved; it stays then.
     pub async fn take_out_work_trees(
         self,
         refs: Option<&UserRefs>,
@@ -55,7 +55,7 @@ impl Site<'_> {
     }
 }
 
-/// Finds the registrations of those whose directories a git-ralph that was killed has moved to the trash.
+/// Finds the registrations of work trees whose directories a killed git-ralph has moved to the trash.
 fn half_taken(site: Site<'_>, trash: &Path) -> Result<Vec<PathBuf>, FileError> {
     let is_half_taken = |registration: &PathBuf| {
         let dir = registered_top(registration)?;
@@ -69,14 +69,14 @@ fn half_taken(site: Site<'_>, trash: &Path) -> Result<Vec<PathBuf>, FileError> {
         .collect())
 }
 
-/// Moves what git knows of one to the trash.
+/// Moves git's record of a work tree to the trash.
 fn take_registration(site: Site<'_>, registration: &Path, trash: &Path) -> Result<(), ProtectError> {
     let id = registration.file_name().unwrap_or_default();
     let place = trash.join("registrations").join(id);
     Ok(move_away(site, registration, &free_name(&place)?)?)
 }
 
-/// Finds them, the innermost first. Both ends have to agree: the files of one alone prove nothing.
+/// Finds these work trees, innermost first. The work tree and its registration must name each other.
 fn find(site: Site<'_>) -> Result<Vec<Inner>, FileError> {
     let mut found = Vec::new();
     for entry in entries_of(&site.repo.common_dir.join("worktrees"))? {
@@ -154,7 +154,7 @@ impl Inner {
         let git = &site.repo.git;
         let there = git.refs(&[kept]).await?;
         let (mut updates, names) = free_names(&wanted, |name| oid_of(&there, name));
-        // With them, because a kill between would leave a branch of which nothing says whose it is.
+        // In one transaction: a kill in between would leave a branch of unknown origin.
         if let (Some(name), Some(old)) = (made, head.oid) {
             updates.push(Update::Delete { name, old });
         }
@@ -173,13 +173,13 @@ impl Inner {
     }
 }
 
-/// Makes a commit of the files of a work tree, over its HEAD and over what is staged, if that differs.
+/// Commits the files of a work tree, on top of its HEAD and of the staged content, if that differs.
 async fn commit(site: Site<'_>, repo: &Repo, head: &Head) -> Result<Option<Oid>, ProtectError> {
     let work = site.file("inner.index");
     let made = repo.private_index(&work, head.oid.as_ref()).await?;
     repo.show_paths(&work, &made.entries.hidden()).await?;
     let base = repo.tree_at(head.oid.as_ref()).await?;
-    // With conflicts there is no such tree.
+    // An index with conflicts has no tree.
     let staged = repo.git.write_tree(&work).await.ok();
     let whose = Whose::Loops { nested: &[] };
     let now = repo

@@ -1,4 +1,4 @@
-//! The inventories among the records, and whether a path that they have is still there.
+//! The inventories among the records, and checks whether their paths still exist.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::paths::{directories, parents};
 use crate::protect::permissions::look_with_permissions;
 use crate::protect::records::{Paths, Records};
 
-/// Name of the inventory before the last attempt, and, at the start, of that when the loop began.
+/// Name of the inventory before the last attempt, and, with the start's prefix, of the one when the loop began.
 const INVENTORY: &str = "inventory";
 
 impl Records {
@@ -18,7 +18,7 @@ impl Records {
         !may_be_there(&path_below(&self.top, path))
     }
 
-    /// Returns whether all components above a path are directories: nothing is written through a symlink.
+    /// Returns whether all components above a path are directories: git-ralph writes nothing through a symlink.
     pub(super) fn has_only_directories_above(&self, path: &[u8]) -> Result<bool, FileError> {
         for dir in parents(path) {
             let dir = path_below(&self.top, dir);
@@ -30,7 +30,7 @@ impl Records {
         Ok(true)
     }
 
-    /// Creates those of these directories that are missing, and returns them.
+    /// Creates the missing ones of these directories, and returns them.
     pub(super) fn make_directories<'p>(
         &self,
         paths: impl IntoIterator<Item = &'p Vec<u8>>,
@@ -46,8 +46,8 @@ impl Records {
         Ok(made)
     }
 
-    /// Returns the directories that were empty when the loop began, without a final `/`; of a checkpoint, those that were
-    /// still there before the last attempt.
+    /// Returns the directories that were empty when the loop began, without a final `/`; for a checkpoint, only those
+    /// that still existed before the last attempt.
     pub(super) fn empty_directories(&self, moment: Moment) -> Result<Vec<Vec<u8>>, FileError> {
         let inventory = match moment {
             Moment::Checkpoint => self.last_inventory()?,
@@ -59,8 +59,7 @@ impl Records {
         Ok(empty.map(|(path, _)| path.clone()).collect())
     }
 
-    /// Returns the untracked paths of the beginning of the loop, except those in its snapshot; `None` if the record is
-    /// lost.
+    /// Returns the untracked paths when the loop began, except those in its snapshot; `None` if the record is lost.
     pub(super) fn inventory_of_start(&self) -> Result<Option<Inventory>, FileError> {
         let name = Moment::Start.name(INVENTORY);
         self.inventory(&name)
@@ -71,7 +70,7 @@ impl Records {
         self.inventory(INVENTORY)
     }
 
-    /// Returns the untracked paths from before the last attempt; without a record those of the beginning of the loop.
+    /// Returns the untracked paths from before the last attempt; without a record, those from when the loop began.
     pub(super) fn last_inventory(&self) -> Result<Inventory, FileError> {
         match self.inventory_before_attempt()? {
             Some(before) => Ok(before),
@@ -86,8 +85,8 @@ impl Records {
         Ok(Some(Inventory::from_bytes(&self.read(name)?)))
     }
 
-    /// Forgets these paths as untracked before the last attempt, and the ignored directories around them: they go with work that
-    /// is undone, and do not come back with that record.
+    /// Removes these paths, and the ignored directories around them, from the inventory before the last attempt: they
+    /// are deleted with undone work, and must not be restored by that inventory.
     pub(super) fn forget_before_attempt(&self, gone: &[Vec<u8>]) -> Result<(), FileError> {
         let Some(mut before) = self.inventory_before_attempt()? else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Untracked paths of a work tree before an attempt, by kind: a path that was there then is never moved away for being
+//! Untracked paths of a work tree before an attempt, by kind: a path that existed then is never moved away for being
 //! untracked.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,11 +25,11 @@ pub(crate) enum Kind {
     IgnoredDirectory = b'd',
     /// A directory whose own rules ignore everything in it, themselves included; its contents are not listed.
     SelfIgnored = b'i',
-    /// A repository of its own that is not ignored.
+    /// A nested repository that is not ignored.
     NestedRepository = b'n',
     /// A pipe, a socket or a device, which git does not list.
     Special = b's',
-    /// An empty directory, which git does not list either.
+    /// An empty directory, which git does not list.
     EmptyDirectory = b'e',
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Returns the identity of a file; `None` if the file system has no birth time, and for a file with several hard
-    /// links: it is not known which of them was renamed.
+    /// links: which of them was renamed is unknown.
     pub fn of(found: &Metadata) -> Option<Self> {
         if !found.is_dir() && found.nlink() > 1 {
             return None;
@@ -99,25 +99,25 @@ pub(crate) struct Inventory(BTreeMap<Vec<u8>, Item>);
 
 /// The relation of a path to the inventory.
 enum Found {
-    /// It was there.
+    /// The path was in the inventory.
     Known,
-    /// A directory that contained something known.
+    /// The path is a directory that contained a known path.
     Holding,
-    /// None of these.
+    /// The path is new.
     New,
 }
 
-/// Untracked paths, sorted by the inventory.
+/// Untracked paths, classified by the inventory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Leftovers {
-    /// Paths with nothing in them from before.
+    /// Paths without any known content.
     pub new: Vec<Vec<u8>>,
-    /// New paths beside known ones: git's ignore rules decide whether they must go.
+    /// New paths beside known ones: git's ignore rules decide whether they are removed.
     pub beside: Vec<Vec<u8>>,
 }
 
 impl Inventory {
-    /// Takes the inventory of everything that git lists besides the content of `index`. One scan of the work tree.
+    /// Takes the inventory of all paths that git lists besides the content of `index`. One scan of the work tree.
     pub async fn take(repo: &Repo, index: &Path) -> Result<Self, GitError> {
         let outside = repo.outside(index).await?;
         let mut inventory = Self::default();
@@ -205,14 +205,14 @@ impl Inventory {
         above.or_else(|| self.0.get(path).map(|item| item.kind))
     }
 
-    /// Returns whether a file of this path must stay out of git: it was there and was left out then, itself or with its
+    /// Returns whether a file at this path must stay out of git: it existed then and was left out, itself or with its
     /// ignored directory.
     pub fn holds_back(&self, path: &[u8]) -> bool {
         let kind = self.kind_of(path);
         kind.is_some_and(|kind| kind.is_ignored() || kind == Kind::Untracked)
     }
 
-    /// Returns whether the path, or anything in it, was there.
+    /// Returns whether the path, or one below it, was in the inventory.
     pub fn touches(&self, path: &[u8]) -> bool {
         self.kind_of(path).is_some() || self.has_below(path)
     }
@@ -223,8 +223,8 @@ impl Inventory {
         next.is_some_and(|(found, _)| found.starts_with(&below))
     }
 
-    /// Sorts the paths that git calls untracked below `top`, including whole directories: known ones stay, and a
-    /// directory that contained something known is examined further.
+    /// Classifies the paths that git calls untracked below `top`, including whole directories: known ones stay, and a
+    /// directory that contained a known path is searched.
     pub fn sort_out(&self, top: &Path, untracked: &[Vec<u8>]) -> Result<Leftovers, FileError> {
         let mut left = Leftovers::default();
         let mut open: Vec<Vec<u8>> = Vec::new();
@@ -283,7 +283,7 @@ impl Inventory {
         bytes
     }
 
-    /// Reads a record; unreadable lines are left out, and paths that lead out of the work tree.
+    /// Reads a record; omits unreadable lines, and paths that lead out of the work tree.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let item = |field: &[u8]| {
             let mut parts = field.splitn(3, |byte| *byte == b' ');
@@ -304,7 +304,7 @@ fn ignoring_itself<'p>(top: &Path, path: &'p [u8]) -> Option<&'p [u8]> {
     let dir = path.strip_suffix(b"/.gitignore")?;
     let rules = read_regular(&path_below(top, path), Links::Refused, 1024).ok()?;
     let mut lines = rules.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    // A comment, as virtualenv writes one, is no rule.
+    // A comment, which virtualenv writes, is no rule.
     let is_rule = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"#");
     (lines.by_ref().find(is_rule) == Some(b"*") && !lines.any(|line| is_rule(&line))).then_some(dir)
 }
@@ -314,7 +314,7 @@ fn bare(path: &[u8]) -> &[u8] {
     path.strip_suffix(b"/").unwrap_or(path)
 }
 
-/// Returns whether this is a directory that contains nothing but directories.
+/// Returns whether a directory contains only directories, recursively.
 pub(super) fn holds_no_file(path: &Path) -> bool {
     let is_bare = |entry: &fs::DirEntry| {
         entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_no_file(&entry.path())
@@ -400,10 +400,10 @@ mod tests {
             .sort_out(top, &paths(&["d/", "whole/", "empty/", "n/", "file"]))
             .unwrap();
         left.beside.sort();
-        // Whatever replaced a pipe is no longer a pipe.
+        // The replacement of a pipe is no longer a pipe.
         assert_eq!(left.beside, paths(&["d/new", "d/pipe", "d/x", "empty/z"]));
         assert_eq!(left.new, paths(&["whole/", "file"]));
-        // What may hold something known is not new.
+        // A path that may contain a known one is not new.
         let refused = "n".repeat(256);
         let inventory = of(top, &[(&format!("{refused}/x"), Kind::IgnoredFile)]);
         inventory

@@ -1,5 +1,5 @@
-//! The permissions of files that git writes again in a work tree of the user's, or writes into a new one: git gives all of
-//! them the usual ones, and a private file would be readable.
+//! The permissions of files that git rewrites in a user's work tree, or writes into a new one: git gives all of them
+//! the usual ones, and a private file would become readable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -14,9 +14,9 @@ use crate::paths::directories;
 use crate::protect::records::Records;
 use crate::protect::{ProtectError, Site};
 
-/// The record of the permissions that files are to get after a switch: its two trees, then each path after its permissions.
+/// The record of the permissions to set after a switch: its two trees, then for each path its permissions and the path.
 const NOTED: &str = "modes-to-give";
-/// The length of permissions in that record.
+/// Number of digits of permissions in that record.
 const DIGITS: usize = 4;
 
 /// Unusual permissions of files and directories, by path.
@@ -45,7 +45,7 @@ impl KeptModes {
         if let Some(found) = found.filter(|found| found.is_file() || found.is_dir())
             && let Some(mode) = Usual::in_work_tree(repo).unusual(&found)
         {
-            // The content may be another one: nothing of it runs as another user.
+            // The content may differ: set-id bits are not restored.
             let kept = KeptMode {
                 bits: mode & 0o777,
                 is_dir: found.is_dir(),
@@ -55,12 +55,12 @@ impl KeptModes {
         Ok(())
     }
 
-    /// Adds others, which count more.
+    /// Adds other permissions, which take precedence.
     pub fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// Reads those that the new files of these changes, and directories that `target` lacks, have in another work tree.
+    /// Reads the permissions in `source` of files added by these changes, and of directories missing in `target`.
     pub fn of_new(source: &Repo, target: &Repo, changes: &[(u8, Vec<u8>)]) -> Result<Self, FileError> {
         let mut kept = Self::default();
         let new: Vec<&[u8]> = added_in(changes).map(Vec::as_slice).collect();
@@ -75,7 +75,7 @@ impl KeptModes {
         Ok(kept)
     }
 
-    /// Returns those that are recorded of the last checkpoint, of files alone.
+    /// Returns the recorded permissions of the last checkpoint, for files only.
     fn recorded(records: &Records) -> Result<Self, FileError> {
         let moment = Moment::Checkpoint;
         if !records.knows_modes(moment) {
@@ -90,7 +90,7 @@ impl KeptModes {
         Ok(Self(kept.collect()))
     }
 
-    /// Returns those that were noted for this switch.
+    /// Returns the permissions recorded for this switch.
     fn noted(records: &Records, switch: &str) -> Result<Self, FileError> {
         let fields = split_z(&records.read(NOTED)?);
         let mut fields = fields.into_iter();
@@ -109,7 +109,7 @@ impl KeptModes {
         Ok(Self(kept.collect()))
     }
 
-    /// Returns the note of these for a switch.
+    /// Returns the record of these permissions for a switch.
     fn note(&self, switch: &str) -> Vec<u8> {
         let mut note = format!("{switch}\0").into_bytes();
         for (path, mode) in &self.0 {
@@ -121,7 +121,7 @@ impl KeptModes {
         note
     }
 
-    /// Gives the paths of a work tree these permissions; whether a file is executable stays as git wrote it.
+    /// Sets these permissions in a work tree; executable bits stay as git wrote them.
     pub fn give(&self, repo: &Repo) -> Result<(), FileError> {
         let below = Below::new(&repo.top);
         for (path, mode) in &self.0 {
@@ -149,8 +149,8 @@ impl KeptModes {
 }
 
 impl Site<'_> {
-    /// Gives files of the last checkpoint, whose tree is `checkpoint`, their recorded permissions where git has written the content
-    /// of another tree.
+    /// Sets the recorded permissions of the last checkpoint, whose tree is `checkpoint`, on files into which git has
+    /// written the content of another tree.
     pub async fn give_recorded_modes(self, [checkpoint, now]: [&Oid; 2]) -> Result<(), ProtectError> {
         let mut kept = KeptModes::recorded(&Records::of(self))?;
         if kept.0.is_empty() {
@@ -162,9 +162,9 @@ impl Site<'_> {
         Ok(kept.give(self.repo)?)
     }
 
-    /// Switches the files of a work tree of the user's from the tree `now`, which `work` describes, to another one. Bytes that
-    /// git could not give back go to the directory `trash`. Files keep their permissions; new ones get those that they have in
-    /// the work tree `source`. Returns git's refusal.
+    /// Switches the files of a user's work tree from the tree `now`, which `work` describes, to another one. Files that
+    /// git could not reproduce go to the directory `trash`. Files keep their permissions; new ones get those of the
+    /// work tree `source`. Returns git's refusal.
     pub async fn switch_users_files(
         self,
         work: &Path,
@@ -187,8 +187,8 @@ impl Site<'_> {
         Ok(switched)
     }
 
-    /// Notes the permissions that files are to get after a switch between these trees: if this process dies, git has written some
-    /// of them with other permissions. What one that died has noted counts more.
+    /// Records the permissions to set after a switch between these trees: if this process dies, git has written some
+    /// files with other permissions. The record of a process that died takes precedence.
     pub fn note_modes(self, kept: &mut KeptModes, [now, target]: [&Oid; 2]) -> Result<(), FileError> {
         let (records, switch) = (Records::of(self), format!("{now} {target}"));
         kept.0.extend(KeptModes::noted(&records, &switch)?.0);
@@ -198,7 +198,7 @@ impl Site<'_> {
         records.write(NOTED, &kept.note(&switch))
     }
 
-    /// Gives files the permissions that were noted for them.
+    /// Sets the recorded permissions.
     pub fn give_noted_modes(self, kept: &KeptModes) -> Result<(), FileError> {
         kept.give(self.repo)?;
         Records::of(self).forget_paths(NOTED)

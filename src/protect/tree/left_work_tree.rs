@@ -1,4 +1,4 @@
-//! Empties a work tree that is left for good of everything that no commit keeps: it goes to the trash.
+//! Moves all files that no commit keeps out of a work tree that is about to be removed, to the trash.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use crate::fs::{Below, FileError, entries_of, file_error, path_below};
 use crate::paths::{named_in, path_of};
 use crate::protect::trash::free_name;
 
-/// Moves everything in the work tree at `top` that is not `kept` by a commit to a directory named after `wanted`, and
-/// returns that directory if anything was moved. `ignored` are paths that are moved as a whole, directories with a final
-/// slash; of a nested repository, files that are kept stay, and its own directory is moved.
+/// Moves all files of the work tree at `top` that are not `kept` by a commit to a directory named after `wanted`;
+/// returns the directory if any was moved. `ignored` paths are moved as a whole, directories with a final slash; of a
+/// nested repository, kept files stay, and its git directory is moved.
 pub(crate) fn put_unkept_away(
     top: &Path,
     kept: &[Vec<u8>],

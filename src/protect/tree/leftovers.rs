@@ -1,5 +1,5 @@
-//! Handles the rest of the work tree after tracked files have been restored: paths that came with the attempt go to the
-//! trash, and paths that were there before stay.
+//! Handles the rest of the work tree after tracked files have been restored: paths that the attempt made go to the
+//! trash, and earlier paths stay.
 
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -23,8 +23,7 @@ use crate::protect::records::Records;
 use crate::protect::trash::put_away;
 
 impl Savepoint<'_> {
-    /// Returns the untracked paths of the beginning of the loop, and those from before the attempt that is being
-    /// undone.
+    /// Returns the untracked paths from when the loop began, and those from before the attempt that is being undone.
     pub(super) fn known_before(&self) -> Result<Inventory, ProtectError> {
         let records = Records::of(self.site);
         let top = &self.site.repo.top;
@@ -46,7 +45,7 @@ impl Savepoint<'_> {
         Ok(known)
     }
 
-    /// Moves these files, which came with an attempt, to the trash.
+    /// Moves these files of an attempt to the trash.
     pub fn put_new_away(&self, paths: &[Vec<u8>], trash: &Path) -> Result<(), ProtectError> {
         for path in paths {
             put_away(self.site, &self.nested, path, trash)?;
@@ -54,7 +53,7 @@ impl Savepoint<'_> {
         Ok(())
     }
 
-    /// Returns whether a work tree that was read is in this state. What git cannot store, and was there before, stays.
+    /// Returns whether a work tree that was read is in this state. Earlier paths that git cannot store stay.
     pub fn is_state_of(&self, reading: &Reading) -> Result<bool, ProtectError> {
         if reading.tree != self.tree || reading.unstorable.is_empty() {
             return Ok(reading.tree == self.tree);
@@ -69,8 +68,8 @@ impl Savepoint<'_> {
         Ok(left.new.is_empty() && left.beside.is_empty())
     }
 
-    /// Moves files that an agent left for its own use in the top directory to the trash, found by their prefix; known
-    /// files stay, and so do ignored ones: they harm nothing, and may be the user's. Returns whether anything was
+    /// Moves files with the agent's prefix that it created in the top directory for its own use to the trash; known
+    /// files stay, and so do ignored ones: they are harmless, and may be the user's. Returns whether any file was
     /// moved.
     pub async fn clear_agent_files(&self, prefix: &str, trash: &Path) -> Result<bool, ProtectError> {
         let (repo, top) = (self.site.repo, &self.site.repo.top);
@@ -96,8 +95,8 @@ impl Savepoint<'_> {
         Ok(!names.is_empty())
     }
 
-    /// Moves untracked paths below the top that were not there before to the trash. `index` describes the work tree;
-    /// `undone` are the paths that came with the undone work.
+    /// Moves new untracked paths below the top to the trash. `index` describes the work tree; `undone` are the paths of
+    /// the undone work.
     pub(super) async fn clear_leftovers(
         &self,
         untracked: &[Vec<u8>],
@@ -112,7 +111,7 @@ impl Savepoint<'_> {
         let mut known = self.known_before()?;
         let mut going = Inventory::default();
         if !self.has_own_inventory || records.inventory_before_attempt()?.is_none() {
-            // Ignored files may be anybody's, except in a directory that goes.
+            // Ignored files may belong to any process, except in a directory that is removed.
             let made = if self.has_own_inventory {
                 BTreeSet::new()
             } else {
@@ -126,15 +125,15 @@ impl Savepoint<'_> {
             known.extend(now);
         }
         let mut away = new_among(self.site.repo, index, &known, untracked).await?;
-        // Without the record it is not known which empty directories are the user's.
+        // Without the record it is unknown which empty directories are the user's.
         let all_stay = records.inventory_of_start()?.is_none();
-        // Of its entries, or by a move of it.
+        // The time of a change of its entries, or of its move.
         let changed =
             |found: Metadata| Timestamp::new(found.ctime(), i32::try_from(found.ctime_nsec()).ok()?).ok();
         let since = self.since.checked_sub(CLOCK_LAG).ok();
         away.retain(|path| {
             let dir = path_below(&self.site.repo.top, path);
-            // No inventory has the empty directories that an accepted attempt made.
+            // No inventory has the empty directories made by an accepted attempt.
             let stays = all_stay
                 || seen_itself(&dir)
                     .and_then(changed)
@@ -161,9 +160,9 @@ impl Savepoint<'_> {
         Ok(())
     }
 
-    /// Moves paths to the trash that are in the way of the savepoint's and that git does not know (ignored files, files
-    /// under a rule that the attempt added): git would not overwrite them. `changes` lists the differences between the
-    /// work tree and the savepoint.
+    /// Moves paths that block the savepoint's files and are unknown to git (ignored files, files under a rule that the
+    /// attempt added) to the trash: git would not overwrite them. `changes` lists the differences between the work tree
+    /// and the savepoint.
     pub(super) fn clear_the_way(&self, changes: &[(u8, Vec<u8>)], trash: &Path) -> Result<(), ProtectError> {
         let goes = |path: &[u8]| {
             changes
@@ -180,8 +179,7 @@ impl Savepoint<'_> {
         Ok(())
     }
 
-    /// Moves paths that are in the way of restored ones to the trash, and reports those that the attempt did not
-    /// create.
+    /// Moves paths that block restored ones to the trash, and reports those that the attempt did not create.
     fn clear_out_of_the_way(&self, path: &[u8], trash: &Path) -> Result<(), ProtectError> {
         let is_known = !self.has_own_inventory || self.known_before()?.touches(path);
         put_away(self.site, &self.nested, path, trash)?;
@@ -196,7 +194,7 @@ impl Savepoint<'_> {
     }
 }
 
-/// Returns the directories, with a final `/`, that came with the undone files.
+/// Returns the directories, with a final `/`, that were created with the undone files.
 fn made_with(repo: &Repo, index: &Path, undone: &[Vec<u8>]) -> Result<BTreeSet<Vec<u8>>, GitError> {
     let stay: BTreeSet<Vec<u8>> = tracked_directories(repo, index)?.into_iter().collect();
     let mut undone: Vec<&[u8]> = undone.iter().map(Vec::as_slice).collect();
@@ -206,7 +204,7 @@ fn made_with(repo: &Repo, index: &Path, undone: &[Vec<u8>]) -> Result<BTreeSet<V
     Ok(made.map(|dir| [dir, b"/"].concat()).collect())
 }
 
-/// Selects the new ones of the paths that git calls untracked beside `index`, and those new ones beside known paths
+/// Selects the new paths among those that git calls untracked beside `index`, and those new ones beside known paths
 /// that are not ignored.
 async fn new_among(
     repo: &Repo,
@@ -222,8 +220,8 @@ async fn new_among(
     Ok(new)
 }
 
-/// Returns the untracked paths beside `index` in a repository without an inventory of its own; all ignored paths count
-/// as known.
+/// Returns the untracked paths beside `index` in a repository without its own inventory; all ignored paths count as
+/// known.
 pub(super) async fn untracked_beside_ignored(repo: &Repo, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
     let untracked = repo.differences(index).await?.untracked;
     if untracked.is_empty() {

@@ -1,9 +1,9 @@
-//! Protects what one work tree has, and restores it after an attempt.
+//! Protects the content of one work tree, and restores it after an attempt.
 //!
-//! - `record` takes the record before an attempt, and repairs by it.
-//! - `savepoint`: the states that it can be restored to; `moment`: which of them a record describes.
-//! - `inventory` knows every path that git does not track, each with exactly one kind; `inventories` are those of
-//!   moments; `leftovers` and `renamed` use them.
+//! - `record` takes the record before an attempt, and uses it for repairs.
+//! - `savepoint`: the states to which it can be restored; `moment`: the state that a record describes.
+//! - `inventory` has every untracked path, with exactly one kind; `inventories` are those of the moments; `leftovers`
+//!   and `renamed` use them.
 //! - `ignored_files` (by `small_ignored`), `new_rules` (of ignored files), `hidden_files` (by new exclude rules),
 //!   `hidden_rules` (that hide themselves),
 //!   `unseen_work` (that git ignores), `unlisted_files` (pipes, rules that hide themselves), `gate_files` (that only gates made), `half_written` (by a

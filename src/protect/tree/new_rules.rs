@@ -1,4 +1,4 @@
-//! Files that an attempt made and hides by ignore rules of its own: the rules from before it decide what git would take in.
+//! Files that an attempt made and hides by its own ignore rules: the earlier rules decide which files git would add.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::protect::{ProtectError, Site};
 /// Name of the copy of the user's own ignore rules from before an attempt.
 const EXCLUDES: &str = "excludes";
 
-/// The largest file of such rules that is read, in bytes.
+/// Maximum size of a file of such rules, in bytes.
 const MOST: u64 = 1024 * 1024;
 
 fn copy(site: Site<'_>) -> PathBuf {
@@ -18,7 +18,7 @@ fn copy(site: Site<'_>) -> PathBuf {
 }
 
 impl Site<'_> {
-    /// Copies the user's own ignore rules (`core.excludesFile`) before an attempt, which can change them. One git
+    /// Copies the user's own ignore rules (`core.excludesFile`) before an attempt, which could change them. One git
     /// process.
     pub async fn record_excludes(self) -> Result<(), ProtectError> {
         let file = self.repo.excludes_file().await?;
@@ -29,9 +29,9 @@ impl Site<'_> {
             .write(&copy(self), &rules, 0o600, Durability::Atomic)?)
     }
 
-    /// Finds the files among pathspecs that an attempt made, that are not in the working index, which the work tree was
-    /// just read into, and that the ignore rules from before the attempt do not cover; `tree` is the checkpoint's. One scan
-    /// of the work tree; more processes only if there is something new that git ignores.
+    /// Finds the files matching pathspecs that an attempt made, that are missing from the working index, which the work
+    /// tree was just read into, and that the earlier ignore rules do not cover; `tree` is the checkpoint's. One scan of
+    /// the work tree; more processes only if there are new ignored files.
     pub async fn hidden_by_new(self, tree: &Oid, pathspecs: &[String]) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, records) = (self.repo, self.work_index(), Records::of(self));
         let before = records.last_inventory()?;

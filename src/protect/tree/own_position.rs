@@ -1,5 +1,5 @@
-//! HEAD, its branch and the loop's tip as files: if one is damaged, git finds no repository or no branch, and git-ralph writes
-//! it again from the loop's state.
+//! HEAD, its branch and the loop's tip as files: if one is damaged, git finds no repository or no branch, and git-ralph
+//! rewrites it from the loop's state.
 
 use std::path::Path;
 
@@ -10,11 +10,10 @@ use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
 
 impl Site<'_> {
-    /// Writes HEAD, its branch and the loop's tip again if they are damaged, or name an object that does not exist;
-    /// returns whether one was. `head` is where HEAD has to be, `tip` the full name of the ref on which the checkpoints hang,
-    /// which may be the branch of HEAD, with the last of them. A HEAD that was at another commit, according to its reflog,
-    /// stays damaged except `in_attempt`: the files may not be those of the loop. The damaged files go to the directory
-    /// `trash`.
+    /// Rewrites HEAD, its branch and the loop's tip if they are damaged, or name a missing object; returns whether one
+    /// was. `head` is the required HEAD, `tip` the full name of the ref of the checkpoints, which may be the branch of
+    /// HEAD, with the last checkpoint. A HEAD that was at another commit, according to its reflog, stays damaged except
+    /// `in_attempt`: the files may not be the loop's. The damaged files go to the directory `trash`.
     pub async fn repair_position(
         self,
         head: &Head,
@@ -23,7 +22,7 @@ impl Site<'_> {
         trash: &Path,
     ) -> Result<bool, ProtectError> {
         let repo = self.repo;
-        // Refs in tables have no such files.
+        // Refs in reftables have no such files.
         if may_exist(&repo.common_dir.join("reftable")) {
             return Ok(false);
         }
@@ -82,7 +81,7 @@ impl Site<'_> {
     }
 }
 
-/// Returns where HEAD leads from there.
+/// Returns the content of a HEAD file for this position.
 fn place(head: &Head) -> Option<RefFile> {
     match (&head.branch, &head.oid) {
         (Some(branch), _) => Some(RefFile::Symbolic(branch.clone())),

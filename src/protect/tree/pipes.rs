@@ -1,5 +1,5 @@
-//! Pipes and the like in the place of the rules in the work tree, which git opens: it would wait for them. They are moved
-//! away before any git runs after an attempt, once there are none in its own directories.
+//! Pipes and other special files in the place of ignore and attribute files in the work tree: git would wait for them.
+//! They are moved away before any git runs after an attempt, once git's own directories have none.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::protect::{ProtectError, Site};
 /// File systems use the clock of the last tick for timestamps: a change may look slightly older than it is.
 pub(super) const CLOCK_LAG: Duration = Duration::from_millis(100);
 
-/// Moves what git would wait for to the trash, if it is in a directory of the work tree that has changed since then.
+/// Moves such files in directories of the work tree that have changed since `since` to the trash.
 pub(in crate::protect) fn clear(site: Site<'_>, since: SystemTime) -> Result<(), ProtectError> {
     for path in rules_changed_since(site, since - CLOCK_LAG)? {
         let place = free_name(&site.trash().join("damaged").join(path_of(&path)))?;
@@ -32,8 +32,8 @@ pub(in crate::protect) fn clear(site: Site<'_>, since: SystemTime) -> Result<(),
     Ok(())
 }
 
-/// Finds pipes in the place of git's rules. Only directories are looked at that have changed, and those that are new and
-/// not ignored since before.
+/// Finds special files in the place of git's rules. Searches only directories that have changed, and new ones that were
+/// not ignored before.
 fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>, ProtectError> {
     let tracked = tracked_directories(site.repo, &site.repo.index())?;
     let known = Records::of(site).inventory_before_attempt()?.unwrap_or_default();
@@ -48,7 +48,7 @@ fn rules_changed_since(site: Site<'_>, since: SystemTime) -> Result<Vec<Vec<u8>>
         if changed.is_none_or(|changed| changed < since && (dir.is_empty() || tracked.contains(&dir))) {
             continue;
         }
-        // Git follows no link there (gitattributes(5), gitignore(5)).
+        // Git follows no symlink there (gitattributes(5), gitignore(5)).
         for (path, is_dir) in entries(&path, |_| false) {
             let Some(name) = path.file_name() else { continue };
             let below = named_in(&dir, name.as_encoded_bytes());

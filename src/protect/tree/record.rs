@@ -8,7 +8,7 @@ use crate::fs::{Below, may_exist};
 use crate::git::PutBack;
 use crate::protect::{ProtectError, Site};
 
-/// The part of the record of a work tree that decides what git runs after the attempt, as this process holds it.
+/// The part of a work tree's record that decides which commands git runs after the attempt, kept in memory.
 pub(in crate::protect) struct HeldOfTree {
     filters: foreign_filters::Known,
     inner: InnerGitFiles,
@@ -16,8 +16,8 @@ pub(in crate::protect) struct HeldOfTree {
 }
 
 impl HeldOfTree {
-    /// Records the index of a user who has one beside the loop's; returns what this process has to hold of the repositories
-    /// inside the work tree. The inventory is taken.
+    /// Records the user's index if the loop has its own; returns the records of repositories inside the work tree, to
+    /// be kept in memory. The inventory is already taken.
     pub async fn take(site: Site<'_>) -> Result<Self, ProtectError> {
         let held = Self {
             filters: foreign_filters::known(site)?,
@@ -28,8 +28,8 @@ impl HeldOfTree {
         Ok(held)
     }
 
-    /// Writes the records again, and restores the git files of the repositories inside the work tree. What was there instead
-    /// goes to directories in `trash`.
+    /// Rewrites the records, and restores the git files of the repositories inside the work tree. Their replacements go
+    /// to directories in `trash`.
     pub fn put_back(&self, site: Site<'_>, who: &str, trash: &Path) -> Result<Vec<PutBack>, ProtectError> {
         foreign_filters::write(site, &self.filters)?;
         self.submodules.write(site)?;
@@ -37,7 +37,7 @@ impl HeldOfTree {
     }
 }
 
-/// Makes the top directory again if it was deleted.
+/// Recreates the top directory if it was deleted.
 pub(in crate::protect) fn make_top(site: Site<'_>) -> Result<(), ProtectError> {
     let top = &site.repo.top;
     if !may_exist(top) {

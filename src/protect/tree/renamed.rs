@@ -44,7 +44,7 @@ impl Savepoint<'_> {
     }
 }
 
-/// Lists the paths that are gone and could be put back: nothing is written through a symlink.
+/// Lists the missing paths that can be restored: git-ralph writes nothing through a symlink.
 fn gone(known: &Inventory, records: &Records) -> Result<HashMap<Identity, Vec<u8>>, FileError> {
     let mut gone = HashMap::new();
     let movable = known
@@ -61,7 +61,7 @@ fn gone(known: &Inventory, records: &Records) -> Result<HashMap<Identity, Vec<u8
     Ok(gone)
 }
 
-/// Finds their present places below the top; directories of the inventory that are in place are not searched.
+/// Finds their present places below the top; does not search directories of the inventory that are in place.
 fn find(top: &Path, known: &Inventory, wanted: &HashMap<Identity, Vec<u8>>) -> Vec<(Vec<u8>, PathBuf)> {
     let mut found = Vec::new();
     let mut dirs = vec![Vec::new()];

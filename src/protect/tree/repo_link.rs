@@ -1,5 +1,5 @@
-//! The link from a work tree to its repository. An agent may move or delete `.git`; git would then find another
-//! repository above, and use its work tree as this one.
+//! The link from a work tree to its repository. If an agent moves or deletes `.git`, git finds another repository in a
+//! parent directory, and uses its work tree instead of this one.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -14,7 +14,7 @@ use crate::fs::{
 use crate::protect::repository::{access, directories, own_directory, pipes as gits_pipes};
 use crate::protect::{ProtectError, Site, trash};
 
-/// The directories of a repository and the link to them, as they are at one moment.
+/// The directories of a repository and the link to them, at one moment.
 pub(crate) struct RepoLink {
     /// The git directories.
     dirs: [GitDir; 2],
@@ -26,12 +26,12 @@ pub(crate) struct RepoLink {
     since: SystemTime,
 }
 
-/// A git directory, which stays known wherever it is moved.
+/// A git directory, which is recognized after a move.
 struct GitDir {
     path: PathBuf,
     /// Device and inode.
     identity: Option<(u64, u64)>,
-    /// True if a link at its path leads to it.
+    /// True if its path is a symlink.
     is_linked: bool,
     open: Option<File>,
 }
@@ -46,19 +46,19 @@ impl GitDir {
         })
     }
 
-    /// Returns whether it is in its place. A link that leads to where it was moved is none.
+    /// Returns whether the directory is in its place; a symlink to its new place does not count.
     fn is_in_place(&self) -> Result<bool, FileError> {
         Ok(identity(&self.path)? == self.identity && is_link(&self.path)? == self.is_linked)
     }
 
-    /// Returns the place to which it was moved, if the system knows one.
+    /// Returns the place to which the directory was moved, if the system can tell.
     fn place(&self) -> Option<PathBuf> {
         let open = self.open.as_ref()?.as_raw_fd();
         let place = link_of(Path::new(&format!("/proc/self/fd/{open}"))).ok()?;
         (identity(&place).ok()? == self.identity).then_some(place)
     }
 
-    /// Moves it back if it is not in its place; what is there instead goes to its own trash.
+    /// Moves the directory back if it is not in its place; a replacement goes to its own trash.
     fn put_back(&self, site: Site<'_>) -> Result<(), ProtectError> {
         if self.is_in_place()? {
             return Ok(());
@@ -90,7 +90,7 @@ impl GitDir {
 /// The kind of `.git` in the top directory, unless it is a directory.
 #[derive(PartialEq, Eq)]
 pub(super) enum Link {
-    /// Nothing that could be created again.
+    /// No entry that can be recreated.
     None,
     /// A file that names the git directory (gitrepository-layout(5)).
     File(Vec<u8>),
@@ -99,7 +99,7 @@ pub(super) enum Link {
 }
 
 impl Site<'_> {
-    /// Records the link before one of the agent's processes runs.
+    /// Records the link before an agent's process runs.
     pub fn repo_link(self) -> Result<RepoLink, FileError> {
         let repo = self.repo;
         let objects = repo.common_dir.join("objects");
@@ -114,25 +114,25 @@ impl Site<'_> {
 }
 
 impl RepoLink {
-    /// Detects an agent that moved, replaced or deleted `.git`, and moves it back. Must be called first after the agent's
-    /// processes have ended.
+    /// Detects an agent that moved, replaced or deleted `.git`, and moves it back. Must be the first call after the
+    /// agent's processes have ended.
     ///
     /// # Errors
-    /// [`ProtectError::RepositoryGone`] if the git directory itself is gone: then nothing may be touched.
+    /// [`ProtectError::RepositoryGone`] if the git directory itself is gone: then no file may be touched.
     pub fn restore(&self, site: Site<'_>) -> Result<(), ProtectError> {
         self.restore_link(site)?;
         gits_pipes::clear(site)?;
         pipes::clear(site, self.since)
     }
 
-    /// Returns whether the work tree is still there: its directory, or another one that leads to a repository.
+    /// Returns whether the work tree still exists: its directory, or another one that leads to a repository.
     pub fn has_tree(&self, site: Site<'_>) -> bool {
         let top = &site.repo.top;
         may_exist(&top.join(".git")) || identity(top).is_ok_and(|found| found.is_some() && found == self.top)
     }
 
     fn restore_link(&self, site: Site<'_>) -> Result<(), ProtectError> {
-        // Nothing can be seen behind a directory without permissions.
+        // Entries of a directory without permissions are invisible.
         access::take_back(site);
         for dir in &self.dirs {
             dir.put_back(site)?;
@@ -165,7 +165,7 @@ impl RepoLink {
 }
 
 impl Link {
-    /// Returns what is at this path.
+    /// Returns the kind of `.git` at this path.
     pub fn at(path: &Path) -> Result<Self, FileError> {
         match kind_of(path)? {
             Some(found) if found.is_file() => read(path).map(Self::File),
@@ -174,7 +174,7 @@ impl Link {
         }
     }
 
-    /// Makes it again at this path below a directory.
+    /// Recreates it at this path below a directory.
     pub fn make(&self, door: &Below, path: &Path) -> Result<(), FileError> {
         match self {
             Self::None => Ok(()),
@@ -188,7 +188,7 @@ fn is_link(path: &Path) -> Result<bool, FileError> {
     Ok(kind_of(path)?.is_some_and(|found| found.is_symlink()))
 }
 
-/// Returns the device and the inode of a path; `None` if nothing is there.
+/// Returns the device and the inode of a path; `None` if it does not exist.
 pub(super) fn identity(path: &Path) -> Result<Option<(u64, u64)>, FileError> {
     Ok(target_of(path)?.map(|found| (found.dev(), found.ino())))
 }

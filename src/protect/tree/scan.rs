@@ -1,4 +1,4 @@
-//! Walks over the user's tree once when the loop begins, to find what neither git nor an index records: unusual
+//! Scans the user's work tree once when the loop begins, for data that neither git nor an index records: unusual
 //! permissions, empty directories, pipes and sockets.
 
 use std::io;
@@ -13,9 +13,9 @@ use crate::git::index::Entries;
 use crate::protect::records::{Paths, Records};
 use crate::protect::{ProtectError, Site};
 
-/// Begins the records of a loop with everything that git need not read the work tree for: ignored files, unusual
-/// permissions, empty directories, and the paths that the user's index hides. One scan of the directories and one `lstat`
-/// for each file, in addition to git's own.
+/// Begins the records of a loop with all data for which git need not read the work tree: ignored files, unusual
+/// permissions, empty directories, and the paths that the user's index hides. One scan of the directories and one
+/// `lstat` for each file, in addition to git's own.
 pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
     let records = Records::of(site);
     records.door.remove(&records.dir)?;
@@ -50,8 +50,7 @@ pub(super) async fn begin(site: Site<'_>, index: &Path, entries: &Entries) -> Re
     Ok(records.save_modes(Moment::Checkpoint, &found.modes)?)
 }
 
-/// Walks over everything in the work tree except for the ignored paths of an inventory, nested repositories and git's own
-/// directory.
+/// Scans the work tree except for the ignored paths of an inventory, nested repositories and git's own directory.
 pub(super) async fn found(site: Site<'_>, inventory: &Inventory) -> Result<Found, FileError> {
     let records = Records::of(site);
     let (top, usual, ignored) = (records.top.clone(), records.usual(), inventory.clone());
@@ -60,10 +59,10 @@ pub(super) async fn found(site: Site<'_>, inventory: &Inventory) -> Result<Found
         .map_err(|lost| file_error("look at", &records.top, io::Error::other(lost)))
 }
 
-/// The result of the walk; paths relative to the top.
+/// The result of the scan; paths relative to the top.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Permissions that git would not give.
+    /// Permissions that differ from the usual ones.
     pub modes: Modes,
     /// Directories without entries, with a final `/`.
     pub empty: Paths,
@@ -71,8 +70,8 @@ pub(super) struct Found {
     special: Paths,
 }
 
-/// Walks over everything below `top` except for `ignored` paths, nested repositories and git's own directory.
-/// Unreadable directories are skipped.
+/// Scans all entries below `top` except for `ignored` paths, nested repositories and git's own directory. Unreadable
+/// directories are skipped.
 fn scan(top: &Path, ignored: &Inventory, usual: &Usual) -> Found {
     let mut found = Found::default();
     let is_ignored = |path: &[u8]| ignored.kind_of(path).is_some_and(Kind::is_ignored);

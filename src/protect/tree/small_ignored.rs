@@ -1,5 +1,5 @@
 //! Selects the ignored files and directories that are copied before an attempt: small ones, up to a total size, without
-//! files that a build makes again.
+//! files that a build can recreate.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -15,9 +15,9 @@ const SMALL: u64 = 1024 * 1024;
 const IN_ALL: u64 = 64 * 1024 * 1024;
 /// Maximum number of entries of a copied directory; larger ones are not read to the end.
 const MANY: usize = 200;
-/// Maximum number of directory entries that are looked at in total.
+/// Maximum number of directory entries that are read in total.
 const LOOKED_AT: usize = 4000;
-/// Directories that contain only files that are made again.
+/// Directories with files that can be recreated.
 const CACHES: [&[u8]; 4] = [b"__pycache__", b".mypy_cache", b".pytest_cache", b".ruff_cache"];
 /// Suffixes of files made by compilers and build tools.
 const BUILT: [&str; 22] = [
@@ -77,7 +77,7 @@ impl Small {
         })
     }
 
-    /// Reads a directory as long as it is small; `left` is the number of entries that may still be looked at.
+    /// Reads a directory as long as it is small; `left` is the remaining number of entries to read.
     fn directory(top: &Path, path: &[u8], left: &mut usize) -> Option<Self> {
         let name = path.rsplit(|byte| *byte == b'/').next()?;
         if CACHES.contains(&name) {
@@ -119,7 +119,7 @@ impl Small {
 pub(super) fn choose(top: &Path, now: &Inventory, start: &Inventory) -> Vec<Small> {
     let mut left = LOOKED_AT;
     let mut all: Vec<(bool, Small)> = Vec::new();
-    // Many later files must not displace those that were there at the start.
+    // Many later files must not displace the files from the start.
     for later in [false, true] {
         for (path, item) in now.iter() {
             if start.kind_of(path).is_none() != later {
@@ -128,7 +128,7 @@ pub(super) fn choose(top: &Path, now: &Inventory, start: &Inventory) -> Vec<Smal
             let small = match item.kind {
                 Kind::IgnoredFile | Kind::Untracked => Small::file(top, path),
                 Kind::IgnoredDirectory | Kind::SelfIgnored => Small::directory(top, path, &mut left)
-                    // Without its rules it would not be ignored.
+                    // Without its rules the directory would not be ignored.
                     .or_else(|| Small::file(top, &rules_of(path, item.kind)?)),
                 _ => None,
             };
@@ -147,19 +147,19 @@ fn within(mut all: Vec<(bool, Small)>, mut bound: u64) -> Vec<Small> {
     all.into_iter().map_while(fits).collect()
 }
 
-/// Returns the rules by which a directory ignores itself.
+/// Returns the file of rules by which a directory ignores itself.
 pub(super) fn rules_of(dir: &[u8], kind: Kind) -> Option<Vec<u8>> {
     (kind == Kind::SelfIgnored).then(|| [dir, b"/.gitignore"].concat())
 }
 
-/// Returns whether a build makes a file of this name again.
+/// Returns whether a build recreates files of this name.
 pub(super) fn is_built(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let end = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
     end.len() < name.len() && BUILT.iter().any(|built| end == built.as_bytes())
 }
 
-/// Sorts paths so that files that a build makes again come last.
+/// Sorts paths so that files that a build recreates come last.
 pub(super) fn built_last(paths: &mut [Vec<u8>]) {
     paths.sort_by_key(|path| is_built(path));
 }

@@ -12,8 +12,8 @@ use crate::git::{GitError, Repo};
 use crate::names::Oid;
 use crate::paths::directories;
 
-/// Returns the paths whose files were touched between two indexes, or whose content git takes for another one by rules
-/// that have changed, so that they differ or may differ.
+/// Returns the paths whose files were touched between two indexes, or which git considers changed because of new rules:
+/// they differ or may differ.
 pub(crate) fn touched_between(was: &IndexFile, is: &IndexFile) -> Vec<Vec<u8>> {
     let mut touched = Vec::new();
     compare(was, is, |was, is| {
@@ -24,9 +24,9 @@ pub(crate) fn touched_between(was: &IndexFile, is: &IndexFile) -> Vec<Vec<u8>> {
     touched
 }
 
-/// Returns the paths of an index whose files were touched after it was written, also in the same second: git may be
-/// built to compare whole seconds, and then sees neither changed permissions nor another content of the same length
-/// with an old modification time. Looks only at the few files that were last touched in the second of `since` or later.
+/// Returns the paths of an index whose files were touched after it was written, even in the same second: a git that
+/// compares whole seconds sees neither changed permissions nor new content of the same length with an old modification
+/// time. Checks only the few files that were last touched in the second of `since` or later.
 pub(crate) fn touched_in_same_second(repo: &Repo, index: &IndexFile, since: Timestamp) -> Vec<Vec<u8>> {
     let is_late = |entry: &Entry<'_>| i64::from(entry.touched.0) >= since.as_second();
     let differs = |entry: &Entry<'_>| {
@@ -39,7 +39,7 @@ pub(crate) fn touched_in_same_second(repo: &Repo, index: &IndexFile, since: Time
 }
 
 /// Returns whether the real index has the same content as the index `saved` with this tree, hides nothing, and no file
-/// was touched since: git would not report a file whose permissions alone changed. One `lstat` for each file.
+/// was touched since: git would not report a change of permissions. One `lstat` for each file.
 pub(crate) fn is_untouched_since(repo: &Repo, saved: &Path, tree: &Oid) -> bool {
     let (Ok(now), Ok(was)) = (repo.read_index(&repo.index()), repo.read_index(saved)) else {
         return false;

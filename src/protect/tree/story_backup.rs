@@ -1,5 +1,5 @@
 //! Copies of the story list: one from before an attempt, for lists that git does not restore (ignored ones, and those
-//! outside the repository), and one from the time when an attempt's result was declared, to undo the marks made since.
+//! outside the repository), and one from when an attempt's result was declared, to undo the marks made since.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::stories::Source;
 /// Name of the copy from before an attempt, in the slot; it exists only during an attempt.
 const BEFORE: &str = "stories.copy";
 
-/// Name of the copy from the time of a declared result; it exists only while that is checked.
+/// Name of the copy from when a result was declared; it exists only while the result is checked.
 const JUDGED: &str = "stories.judged";
 
 /// Copies the list before an attempt. The copy is complete or absent.
@@ -32,7 +32,7 @@ pub(in crate::protect) fn take(site: Site<'_>, source: &Source) -> Result<(), Pr
 }
 
 impl Site<'_> {
-    /// Reads the copy from before an attempt; returns `None` if there is none.
+    /// Reads the copy from before an attempt; returns `None` without one.
     pub fn list_before_attempt(self) -> Result<Option<Vec<u8>>, FileError> {
         let copy = self.file(BEFORE);
         match read_regular(&copy, Links::Refused, u64::MAX) {
@@ -41,8 +41,8 @@ impl Site<'_> {
         }
     }
 
-    /// Copies the list before a declared result of an attempt is checked. A list that is missing, or is no file, has no
-    /// copy.
+    /// Copies the list before a declared result of an attempt is checked. A missing list, or one that is no file, gets
+    /// no copy.
     pub fn take_judged_list(self, source: &Source) -> Result<(), ProtectError> {
         self.own_door().remove_file(&self.file(JUDGED))?;
         let from = self.repo.top.join(&source.path);
@@ -59,8 +59,8 @@ pub(in crate::protect) fn forget(site: Site<'_>) -> Result<(), ProtectError> {
     Ok(site.own_door().remove_file(&site.file(BEFORE))?)
 }
 
-/// Restores the list from before an attempt, if the revert has not done so. Unless it `is_known` since before the attempt
-/// what the source is, the attempt could have written that, and nothing is written outside the work tree.
+/// Restores the list from before an attempt, if the revert has not done so. Unless the source `is_known` since before
+/// the attempt, the attempt could have written it, and nothing is written outside the work tree.
 pub(in crate::protect) fn put_back(
     checkpoint: &Savepoint<'_>,
     (source, is_known): (&Source, bool),
@@ -78,7 +78,7 @@ pub(in crate::protect) fn put_back(
     Ok(site.own_door().remove_file(&site.file(JUDGED))?)
 }
 
-/// Leaves the list as it is, and keeps the copies in the trash.
+/// Leaves the list unchanged, and moves the copies to the trash.
 fn leave(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
     for name in [BEFORE, JUDGED] {
         let copy = site.file(name);
@@ -98,7 +98,7 @@ fn leave(site: Site<'_>, source: &Source) -> Result<(), ProtectError> {
 }
 
 impl Site<'_> {
-    /// Restores the list from the time when the attempt's result was declared, which was cut off.
+    /// Restores the list from when the result of an interrupted attempt was declared.
     pub fn put_cut_off_list_back(self, source: &Source) -> Result<(), ProtectError> {
         if !is_of_work_tree(source.path.as_bytes()) {
             return leave(self, source);
@@ -106,7 +106,7 @@ impl Site<'_> {
         self.put_judged_list_back(source)
     }
 
-    /// Restores the list from the time when a result was declared that this process has refused.
+    /// Restores the list from when a result was declared that this process has refused.
     pub fn put_judged_list_back(self, source: &Source) -> Result<(), ProtectError> {
         put_back_copy(self, source, JUDGED)
     }
@@ -127,7 +127,7 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
         if !is_in_place {
             clear_place_of(site, &list)?;
         }
-        // A link of the user's stays one. Else the list is where it was, and other links to the file keep it.
+        // A symlink of the user's stays one; else the list keeps its place, and its other hard links.
         let place = source.target(top).ok().or_else(|| without_links(&list));
         let place = place.unwrap_or(list);
         door_to(site, &place).copy(&copy, &place)?;
@@ -135,7 +135,7 @@ fn put_back_copy(site: Site<'_>, source: &Source, name: &str) -> Result<(), Prot
     Ok(site.own_door().remove_file(&copy)?)
 }
 
-/// Moves whatever an attempt put in place of the list, or of a directory above it, to the trash.
+/// Moves files that an attempt put in place of the list, or of a directory above it, to the trash.
 pub(super) fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileError> {
     let is_in_the_way = |path: &&Path| match seen_itself(path) {
         Some(_) if *path == list => true,
@@ -154,19 +154,19 @@ pub(super) fn clear_place_of(site: Site<'_>, list: &Path) -> Result<(), FileErro
     trash::move_away(site, path, &trash.join(name))
 }
 
-/// Returns whether a path leads to a directory, and one in the work tree leads nowhere else: a link of the user's may.
+/// Returns whether a path is a directory; one in the work tree must stay inside it, unless it is the user's link.
 fn leads_to_a_directory(path: &Path, top: &Path) -> bool {
     let is_inside = |found: PathBuf| top.canonicalize().is_ok_and(|top| found.starts_with(top));
     seen(path).is_some_and(|found| found.is_dir())
         && (!path.starts_with(top) || path.canonicalize().is_ok_and(is_inside))
 }
 
-/// Returns the path of a list without links, once nothing is in its way.
+/// Returns the path of a list without symlinks, once its place is free.
 pub(super) fn without_links(list: &Path) -> Option<PathBuf> {
     Some(list.parent()?.canonicalize().ok()?.join(list.file_name()?))
 }
 
-/// Returns the door to a list, from a path without links: the work tree's, or that of the directory that the user named.
+/// Returns the handle for a list, from a path without symlinks: the work tree's, or the user's directory's.
 pub(super) fn door_to(site: Site<'_>, place: &Path) -> Below {
     match site.repo.top.canonicalize() {
         Ok(top) if place.starts_with(&top) => Below::new(&top),
@@ -174,8 +174,8 @@ pub(super) fn door_to(site: Site<'_>, place: &Path) -> Below {
     }
 }
 
-/// Removes git-ralph's own temporary files beside the list that an interrupted mark left, but none where an attempt's link
-/// leads.
+/// Removes git-ralph's temporary files beside the list that an interrupted mark left, but follows no symlink of an
+/// attempt.
 pub(super) fn remove_half_written(site: Site<'_>, source: &Source, list: &Path) -> Result<(), FileError> {
     let place = source.target(&site.repo.top).ok().or_else(|| without_links(list));
     let Some(list) = place else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! The file of the story list as it was before an attempt, in the memory of this process.
+//! The file of the story list before an attempt, in memory.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::fs::{Below, Durability, FileError, kind_of, lacks, leads_to_file, lin
 use crate::protect::{ProtectError, Site, trash};
 use crate::stories::Source;
 
-/// The mode of a list that was not seen before.
+/// The mode of a list that was not read before.
 const MODE: u32 = 0o644;
 
 /// A list and its file.
@@ -16,17 +16,17 @@ const MODE: u32 = 0o644;
 pub(crate) struct StoryList {
     /// Its content.
     pub bytes: Vec<u8>,
-    /// Its path, as the source has it.
+    /// Its path, as in the source.
     path: String,
-    /// The target, if it is a link.
+    /// The target, if it is a symlink.
     link: Option<PathBuf>,
-    /// Its path without links.
+    /// Its path without symlinks.
     place: Option<PathBuf>,
     mode: u32,
 }
 
 impl Site<'_> {
-    /// Reads the list as it is now; `None` if there is none that can be marked.
+    /// Reads the present list; `None` if there is none that can be marked.
     pub fn read_story_list(self, source: &Source) -> Result<Option<StoryList>, FileError> {
         let top = &self.repo.top;
         let Ok(bytes) = source.bytes(top) else {
@@ -44,7 +44,7 @@ impl Site<'_> {
 }
 
 impl StoryList {
-    /// Returns a list of which only the content is known.
+    /// Returns a list with known content, but unknown file.
     pub fn with(bytes: Vec<u8>, source: &Source) -> Self {
         Self {
             bytes,
@@ -55,10 +55,10 @@ impl StoryList {
         }
     }
 
-    /// Reads the list as it is after an attempt, or returns why it is not the file that it was.
+    /// Reads the list after an attempt, or returns why it is not the original file.
     pub fn bytes_after(&self, site: Site<'_>, source: &Source) -> Result<Result<Vec<u8>, String>, FileError> {
         let (top, list) = (&site.repo.top, site.repo.top.join(&source.path));
-        // An attempt can take permissions away from the list, or from a directory above it.
+        // An attempt can remove permissions from the list, or from a directory above it.
         if list.starts_with(top) && (kind_of(&list).is_err() || lacks(&list, 0o400)) {
             Below::new(top).make_accessible(top);
         }
@@ -68,7 +68,7 @@ impl StoryList {
         Ok(source.bytes(&site.repo.top).map_err(|error| error.to_string()))
     }
 
-    /// Writes the list: of the type and mode that it had if it was replaced as a whole.
+    /// Writes the list; if the file was replaced, with its original type and mode.
     pub fn write(&self, site: Site<'_>, source: &Source, bytes: &[u8]) -> Result<(), ProtectError> {
         let top = &site.repo.top;
         let list = top.join(&source.path);
@@ -90,7 +90,7 @@ impl StoryList {
         Ok(door.write(&place, bytes, self.mode, Durability::Whole)?)
     }
 
-    /// Keeps a version of a list that git does not track; returns where.
+    /// Keeps a version of an untracked list in the trash; returns its path.
     pub fn put_in_trash(site: Site<'_>, name: &str, bytes: &[u8]) -> Result<PathBuf, ProtectError> {
         let dir = site.trash().join(name);
         let (place, door) = (trash::free_name(&dir.join("stories"))?, site.own_door());
@@ -104,7 +104,7 @@ impl StoryList {
     }
 }
 
-/// Returns what the list leads to, if it is a link.
+/// Returns the target of the list, if it is a symlink.
 fn link_at(site: Site<'_>, source: &Source) -> Result<Option<PathBuf>, FileError> {
     let list = site.repo.top.join(&source.path);
     match kind_of(&list)? {

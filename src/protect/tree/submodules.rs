@@ -1,5 +1,5 @@
 //! Submodules: an attempt may commit in one, leave it dirty or delete it. The work of a failed attempt is kept in the
-//! submodule's own refs and undone. Repositories without submodules pay nothing.
+//! submodule's own refs and undone. Repositories without submodules have no cost.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,19 +56,19 @@ pub(super) async fn record_start(site: Site<'_>) -> Result<(), ProtectError> {
     save(site, Moment::Checkpoint, &now)
 }
 
-/// The records, as this process holds them during an attempt, which can write them.
+/// The records, in memory during an attempt, which could overwrite the files.
 pub(super) struct Files([Submodules; 2]);
 
 const MOMENTS: [Moment; 2] = [Moment::Start, Moment::Checkpoint];
 
 impl Files {
-    /// Reads them before an attempt.
+    /// Reads the records before an attempt.
     pub fn read(site: Site<'_>) -> Result<Self, FileError> {
         let [start, checkpoint] = MOMENTS.map(|moment| load(site, moment));
         Ok(Self([start?, checkpoint?]))
     }
 
-    /// Writes them again after an attempt.
+    /// Rewrites the records after an attempt.
     pub fn write(&self, site: Site<'_>) -> Result<(), ProtectError> {
         let moments = MOMENTS.into_iter().zip(&self.0);
         moments
@@ -77,8 +77,8 @@ impl Files {
     }
 }
 
-/// Forgets which repositories belong to the submodules: an attempt could have written that, and git would run what it
-/// has put there.
+/// Forgets which repositories belong to the submodules: an attempt could have written the record, and git would run
+/// commands of its repositories.
 pub(in crate::protect) fn forget_links(site: Site<'_>) -> Result<(), ProtectError> {
     let mut files = Files::read(site)?;
     for submodule in files.0.iter_mut().flat_map(|all| &mut all.submodule) {
@@ -98,8 +98,8 @@ pub(super) fn is_any(site: Site<'_>) -> Result<bool, FileError> {
 }
 
 impl Savepoint<'_> {
-    /// Restores the submodules; returns whether any was different. Their content is kept in their own repositories
-    /// under the ref `kept`.
+    /// Restores the submodules; returns whether any differed. Their content is kept in their own repositories under the
+    /// ref `kept`.
     pub(super) async fn put_back_submodules(&self, kept: &str, trash: &Path) -> Result<bool, ProtectError> {
         let mut changed = false;
         for was in load(self.site, self.moment)?.submodule {
@@ -116,8 +116,8 @@ impl Savepoint<'_> {
         Ok(changed)
     }
 
-    /// Restores a submodule that git cannot read, if another repository has what is missing; returns a report. Every other
-    /// error is returned as it is.
+    /// Restores a submodule that git cannot read, if another repository has the missing objects; returns a report.
+    /// Passes on every other error.
     async fn put_back_objects(
         &self,
         was: &Submodule,
@@ -221,8 +221,8 @@ impl Savepoint<'_> {
         )))
     }
 
-    /// Opens the repository of a submodule; its directory is made again if only the repository is left. Returns `None`
-    /// if that is gone too.
+    /// Opens the repository of a submodule; recreates its directory if only the repository is left. Returns `None` if
+    /// both are gone.
     async fn open(
         &self,
         was: &Submodule,
@@ -256,8 +256,8 @@ impl Savepoint<'_> {
 }
 
 impl Site<'_> {
-    /// Has a submodule of the user's, in another work tree than the loop's, check out the commit that the loop has brought
-    /// it; HEAD is then detached. Returns why it stays as it is, if it does: only one that is unchanged since `was` moves.
+    /// Makes a submodule of the user's work tree check out the commit that the loop has brought; HEAD is then detached.
+    /// Returns why it stays unchanged, if it does: only a submodule that is unchanged since `was` moves.
     ///
     /// # Errors
     /// If its files cannot be read or written.
@@ -299,7 +299,7 @@ impl Site<'_> {
             .read_work_tree(&work, &old, None, whose, Count::Nothing)
             .await?
             .tree;
-        // A git-ralph that was killed here has written a part of it.
+        // A killed git-ralph has written a part of it.
         let wanted = repo.git.changes_among(&old, &new, &[]).await?;
         let found = repo.git.changes_among(&old, &now, &[]).await?;
         let is_changed = ![&old, &new].contains(&&staged) || found.iter().any(|one| !wanted.contains(one));
@@ -330,9 +330,8 @@ fn is_indexed(repo: &Repo, work: &Path) -> Result<bool, GitError> {
     Ok(same)
 }
 
-/// Has the repository of the submodule in this directory work here again: with another place, or one that is gone, git can
-/// do nothing there, and nothing in the repository around it. Only repositories that git keeps in its own directory are
-/// changed.
+/// Makes the submodule's repository name this directory as its work tree again: otherwise git fails in it, and in the
+/// repository around it. Changes only repositories that git keeps in its own directory.
 pub(super) async fn lead_back(site: Site<'_>, dir: &Path) -> Result<(), ProtectError> {
     let whole = |path: &Path| path.canonicalize().ok();
     let found = || {
@@ -349,12 +348,12 @@ pub(super) async fn lead_back(site: Site<'_>, dir: &Path) -> Result<(), ProtectE
     Ok(())
 }
 
-/// Returns what the `.git` of a directory says, if it is a file.
+/// Returns the content of a directory's `.git`, if it is a file.
 fn git_file(dir: &Path) -> Option<String> {
     read_regular_text(&dir.join(".git"), Links::Refused, 1 << 16).ok()
 }
 
-/// Reads the submodules that are checked out now, each before those that are in it.
+/// Reads the submodules that are checked out now, each before its nested ones.
 async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
     let mut found = Submodules::default();
     let mut left = submodules_of(site.repo, b"").await?;
@@ -376,8 +375,8 @@ async fn read(site: Site<'_>) -> Result<Submodules, ProtectError> {
     Ok(found)
 }
 
-/// Returns the paths of the submodules of a repository that are checked out, below the path of the repository itself. The
-/// first is the last.
+/// Returns the paths of a repository's submodules that are checked out, below the path of the repository itself, in
+/// reverse order.
 async fn submodules_of(repo: &Repo, at: &[u8]) -> Result<Vec<Vec<u8>>, ProtectError> {
     // Without this file no submodule is registered, and no index has to be read.
     if !is_there(&repo.top.join(".gitmodules"))? {
@@ -411,7 +410,7 @@ fn save(site: Site<'_>, moment: Moment, submodules: &Submodules) -> Result<(), P
 }
 
 fn load(site: Site<'_>, moment: Moment) -> Result<Submodules, FileError> {
-    // A loop whose directory was deleted knows less.
+    // The records may have been deleted with the loop's directory.
     let text = read_if_there(&record_file(site, moment))?.unwrap_or_default();
     let mut found: Submodules = toml::from_slice(&text).unwrap_or_default();
     found

@@ -1,4 +1,4 @@
-//! Tests a savepoint without a loop: a repository, a directory and a receiver of notices are enough.
+//! Tests a savepoint without a loop: with a repository, a directory and a receiver of notices.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Place {
         savepoint
     }
 
-    /// Returns what is in the work tree: kinds, permissions and contents by path.
+    /// Returns the content of the work tree: kinds, permissions and contents by path.
     fn print(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         print_below(self.home.path(), &mut found);
@@ -127,7 +127,7 @@ fn print_below(dir: &Path, found: &mut BTreeMap<PathBuf, String>) {
     }
 }
 
-/// Spoils a work tree in the given way and goes back; everything must be as it was.
+/// Changes a work tree in the given way and goes back; everything must be as before.
 fn comes_back(spoil: impl FnOnce(&Place)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.unwrap().block_on(async {
@@ -188,11 +188,11 @@ async fn a_record_that_cannot_be_read_is_not_an_empty_one() {
     assert!(!submodules::is_any(place.site()).unwrap());
     fs::create_dir(place.slot.file("submodules.toml")).unwrap();
     submodules::is_any(place.site()).unwrap_err();
-    // The system refuses such a name: what is there may be tracked, or whole.
+    // The operating system rejects such a name: the present entry may be tracked, or whole.
     let refused = place.slot.file(&"n".repeat(256));
     tracked_paths(&place.repo, &refused).unwrap_err();
     place.repo.is_intact(&refused).unwrap_err();
-    // What is no file is no index, whatever an attempt has put there.
+    // A directory is no index, whatever an attempt has created.
     assert!(tracked_paths(&place.repo, place.slot.dir()).unwrap().is_empty());
     assert!(!place.repo.is_intact(place.slot.dir()).unwrap());
 }

@@ -1,5 +1,4 @@
-//! The index of the work tree in a loop that works with an index of its own: recorded before an attempt, and put back
-//! after it.
+//! The user's index in a loop that works with its own index: recorded before an attempt, and restored after it.
 
 use crate::protect::trash::set_aside;
 use crate::protect::{ProtectError, Site};
@@ -20,7 +19,7 @@ pub(super) fn take(site: Site<'_>) -> Result<(), ProtectError> {
 }
 
 impl Site<'_> {
-    /// Puts the recorded index back, byte for byte, if it was changed.
+    /// Restores the recorded index, byte for byte, if it was changed.
     pub async fn put_users_index_back(self) -> Result<(), ProtectError> {
         let (copy, real) = (self.loop_file(COPY), self.repo.users_index());
         let Some(recorded) = read_if_there(&copy)? else {
@@ -34,7 +33,7 @@ impl Site<'_> {
         Ok(self.repo.with_users_index().install_index(&copy).await?)
     }
 
-    /// Forgets the record: the index is as the user left it, or restored.
+    /// Forgets the record: the index is the user's, or was restored.
     pub fn forget_users_index(self) -> Result<(), ProtectError> {
         Ok(self.repo.discard_index(&self.loop_file(COPY))?)
     }

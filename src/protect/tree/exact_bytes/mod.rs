@@ -1,5 +1,5 @@
-//! Keeps files whose bytes do not survive git: a filter, a line-ending or an encoding rule changes them when git writes
-//! them. Copies are kept outside git, and restored by a revert. Repositories without such rules pay nothing.
+//! Keeps files that git does not reproduce: a filter, a line-ending or an encoding rule changes their bytes when git
+//! writes them. Copies are kept outside git, and restored by a revert. Repositories without such rules have no cost.
 
 mod restore;
 
@@ -20,10 +20,10 @@ use crate::protect::records::{Paths, Records, make_room};
 use crate::protect::trash::free_name;
 use crate::protect::{ProtectError, Site};
 
-/// Name of the directory of the copies; that of the start of the loop is beside it.
+/// Name of the directory of the copies; the copies of the loop's start are beside it.
 const RAW: &str = "raw";
 
-/// Name of the record of the files whose bytes are those that git makes of their blobs, and not the blobs themselves.
+/// Name of the record of the files whose bytes are git's conversion of their blobs, and not the blobs themselves.
 const CONVERTED: &str = "converted";
 
 /// The version of a file in another checkpoint.
@@ -31,18 +31,18 @@ const CONVERTED: &str = "converted";
 pub(super) enum Version {
     /// It is absent.
     None,
-    /// It is that of the start of the loop.
+    /// The version at the start of the loop.
     OfStart,
-    /// It is another one, of which nothing is kept.
+    /// Another version, of which no bytes are kept.
     Other,
 }
 
-/// What git writes for files that it converts.
+/// Git's versions of files that it converts.
 #[derive(Debug, Default)]
 struct Smudged {
-    /// Those of which git-lfs has the content.
+    /// Files whose content git-lfs has.
     stored: Paths,
-    /// Those for which git may have written nothing: a filter that fails gives no answer, and must not stop a step.
+    /// Files that git may not have written: a failing filter gives no output, and must not stop a step.
     unknown: Paths,
     failed: Option<GitError>,
 }
@@ -54,7 +54,7 @@ pub(super) struct ExactBytes {
     kept: PathBuf,
     /// Directory where git writes its version of a file, for comparison.
     scratch: PathBuf,
-    /// The door to both.
+    /// The handle for both directories.
     door: Below,
     /// The records of the loop, and the name of the record of the converted files; the trash has none.
     converted: Option<(Records, String)>,
@@ -77,7 +77,7 @@ impl ExactBytes {
         }
     }
 
-    /// Returns the files that git converted at this savepoint; `None` if that is not known.
+    /// Returns the files that git converted at this savepoint; `None` if unknown.
     fn converted(&self) -> Result<Option<Paths>, ProtectError> {
         Ok(match &self.converted {
             Some((records, name)) if records.knows(name) => Some(records.paths(name)?),
@@ -92,8 +92,8 @@ impl ExactBytes {
         Ok(())
     }
 
-    /// Writes git's version of those of `paths` that it converts to the scratch directory. `index` describes the work
-    /// tree, and has `file` in it.
+    /// Writes git's version of the `paths` that it converts to the scratch directory. `index` describes the work tree,
+    /// and has the content `file`.
     async fn smudge(
         &self,
         repo: &Repo,
@@ -101,7 +101,7 @@ impl ExactBytes {
         file: &IndexFile,
         paths: &[Vec<u8>],
     ) -> Result<Smudged, ProtectError> {
-        // Git has no content to write for a path that a story deleted or removed from the index.
+        // Git has no content for a path that a story deleted or removed from the index.
         let is_known = |path: &&Vec<u8>| file.index().is_none_or(|index| index.find(path).is_some());
         // Without duplicates: git fails to create a file a second time.
         let known: BTreeSet<Vec<u8>> = paths.iter().filter(is_known).cloned().collect();
@@ -133,8 +133,8 @@ impl ExactBytes {
         })
     }
 
-    /// Updates the copies of `paths`: keeps the bytes of those that git would write differently. `index` describes the
-    /// work tree; `file` is what is in it.
+    /// Updates the copies of `paths`: keeps the bytes of files that git would write differently. `index` describes the
+    /// work tree, and has the content `file`.
     pub async fn record(
         &self,
         site: Site<'_>,
@@ -151,7 +151,7 @@ impl ExactBytes {
         let was_converted = converted.clone().unwrap_or_default();
         let mut paths = paths.to_vec();
         if paths.iter().any(|path| path.ends_with(b".gitattributes")) {
-            // Git takes files that no one has touched for unchanged, although other rules hold for them now.
+            // Git considers untouched files unchanged, although other rules apply to them now.
             paths.extend(was_converted.iter().cloned());
         }
         let Smudged { stored, unknown, .. } = if converts {
@@ -173,7 +173,7 @@ impl ExactBytes {
                 } else {
                     was_converted.contains(path) && !stored.contains(path) && !is_blob()?
                 };
-            // What is in the trash stays there: a step that was cut off put it there.
+            // A copy in the trash stays there: an interrupted step put it there.
             let is_trash = self.converted.is_none() && is_regular(&kept)?;
             if is_kept && is_trash && !has_same_bytes(&is, &kept)? {
                 self.door.copy(&is, &free_name(&kept)?)?;
@@ -223,8 +223,8 @@ impl ExactBytes {
         now.copy_to(&start)
     }
 
-    /// Makes these the copies of another checkpoint, in which these files have other versions than here; `index` has the versions
-    /// here.
+    /// Replaces these copies by those for another checkpoint, in which these files have the given versions; `index` has
+    /// the present versions.
     pub async fn follow(
         &self,
         site: Site<'_>,
@@ -252,7 +252,7 @@ impl ExactBytes {
                 self.door.remove_file(&kept)?;
             }
             if let Some(converted) = &mut converted {
-                // Of another version, git's is the best that there is.
+                // For another version, git's conversion is the best available.
                 if is_of_start && of_start.contains(path) || by_rules.contains(path) {
                     converted.insert(path.clone());
                 } else {
@@ -293,7 +293,7 @@ impl ExactBytes {
     }
 }
 
-/// Returns the object of a file in an index that hides nothing of it.
+/// Returns the object of a file in an index without hidden entries.
 fn object_of(index: &IndexFile, path: &[u8]) -> Option<Oid> {
     let entry = index.index()?.find(path)?;
     entry.is_plain_file().then(|| entry.object()).flatten()
@@ -305,13 +305,13 @@ fn is_blob_of(index: &IndexFile, path: &[u8], bytes: &[u8]) -> bool {
     entry.is_some_and(|entry| is_blob(entry.oid, bytes))
 }
 
-/// Returns whether two files are there and have the same size.
+/// Returns whether two files exist and have the same size.
 fn has_same_size(one: &Path, other: &Path) -> Result<bool, FileError> {
     let size = |file: &Path| Ok::<_, FileError>(target_of(file)?.map(|found| found.len()));
     Ok(size(one)? == size(other)?)
 }
 
-/// Returns those of these paths below a directory at which regular files are.
+/// Returns the paths at which a directory has regular files.
 fn regular(top: &Path, paths: impl IntoIterator<Item = Vec<u8>>) -> Result<Vec<Vec<u8>>, FileError> {
     those_where(paths, |path| is_regular(&path_below(top, path)))
 }
@@ -342,8 +342,8 @@ pub(super) async fn keep_in_trash(
 }
 
 impl Site<'_> {
-    /// Copies files to the trash whose bytes git could not give back, before the work tree is switched from the tree `now`
-    /// to another one. `work` describes the work tree.
+    /// Copies files that git could not reproduce to the trash, before the work tree is switched from the tree `now` to
+    /// another one. `work` describes the work tree.
     pub async fn keep_before_switch(
         self,
         work: &Path,
@@ -360,7 +360,7 @@ impl Site<'_> {
         keep_in_trash(self, work, &going, trash).await
     }
 
-    /// Copies files to the trash whose bytes git could not give back, before the whole work tree is removed. Its index
+    /// Copies files that git could not reproduce to the trash, before the whole work tree is removed. Its index
     /// describes it.
     pub async fn keep_before_removal(self, trash: &Path) -> Result<(), ProtectError> {
         let index = self.repo.index();

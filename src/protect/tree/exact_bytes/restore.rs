@@ -1,4 +1,4 @@
-//! Restores the bytes of files that git does not, or not as they were.
+//! Restores the bytes of files that git restores differently, or not at all.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
@@ -21,7 +21,7 @@ use crate::protect::{ProtectError, Site};
 const BLOBS: usize = 64;
 
 impl ExactBytes {
-    /// Restores the kept bytes of those of `paths` that differ; returns the paths that it wrote.
+    /// Restores the kept bytes of the `paths` that differ; returns the paths that it wrote.
     pub fn restore(&self, top: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (mut written, below) = (Vec::new(), Below::new(top));
         if !may_exist(&self.kept) {
@@ -38,9 +38,9 @@ impl ExactBytes {
         Ok(written)
     }
 
-    /// Leaves out those of `paths`, which git takes for changed, that have the bytes of their blob, or those that git writes,
-    /// or get kept bytes: by rules that came since, or a filter that loses bytes, git takes a file for changed that it has
-    /// just written. `index` describes the savepoint.
+    /// Selects the `paths`, which git considers changed, without those that have the bytes of their blob, the bytes
+    /// that git writes, or kept bytes: because of new rules, or of a lossy filter, git considers a file changed that it
+    /// has just written. `index` describes the savepoint.
     pub async fn without_exact(
         &self,
         repo: &Repo,
@@ -75,7 +75,7 @@ impl ExactBytes {
         Ok(paths)
     }
 
-    /// Writes the blobs of those of `paths` that were these bytes, and are not: git converts them now, or has taken them for
+    /// Writes the blobs to the `paths` that had these bytes and lost them: git now converts them, or considered them
     /// unchanged. Returns the paths that it wrote. `file` describes the savepoint.
     pub async fn restore_blobs(
         &self,
@@ -112,9 +112,9 @@ impl ExactBytes {
         Ok(written)
     }
 
-    /// Writes git's version of those of `paths` that differ from it, that were git's version as far as is known, and that
-    /// have no kept bytes: an attempt changed them in a way that git does not see. What git-lfs left out is written too.
-    /// Returns the paths that it wrote. `index` describes the savepoint.
+    /// Writes git's version of the `paths` that differ from it, had it as far as is known, and have no kept bytes: an
+    /// attempt changed them in a way that git does not see. Also writes content that git-lfs omitted. Returns the paths
+    /// that it wrote. `index` describes the savepoint.
     pub async fn restore_as_git_writes(
         &self,
         site: Site<'_>,
@@ -180,8 +180,8 @@ impl ExactBytes {
 }
 
 impl Site<'_> {
-    /// Writes the content of the files at which a switch between these trees has left the pointers of git-lfs, as it does where
-    /// checkout leaves the content out; names those whose content is not here. `work` describes the files.
+    /// Writes the content of files for which a switch between these trees has left pointers of git-lfs, as checkout
+    /// does if it omits the content; reports files whose content is not local. `work` describes the files.
     pub(in crate::protect) async fn write_large(
         self,
         work: &Path,
@@ -207,7 +207,7 @@ impl Site<'_> {
     }
 }
 
-/// Writes the content of those of `paths` at which git has left the pointers of git-lfs. Returns the paths that it wrote, and
+/// Writes the content of the `paths` for which git has left pointers of git-lfs. Returns the paths that it wrote, and
 /// those that have the bytes of their blobs for another reason.
 async fn restore_large(
     site: Site<'_>,
@@ -239,7 +239,7 @@ async fn restore_large(
     Ok((written, unconverted))
 }
 
-/// Writes a file with the permissions that it has there and the present time: a build must notice the change.
+/// Writes a file with its present permissions and the present time: a build must notice the change.
 fn write_now(below: &Below, file: &Path, source: &mut impl io::Read) -> Result<(), FileError> {
     let mode = target_of(file)?.map_or(0o644, |found| found.permissions().mode() & 0o7777);
     below.replace(file, |file| {

@@ -36,16 +36,16 @@ pub(crate) struct Return {
 }
 
 impl Savepoint<'_> {
-    /// Goes back to this state: submodules, files, index, and what git does not store. `now` is the work tree if the
-    /// working index was just read from it. Removed files go to the directory `trash`; the content of submodules is
-    /// kept under the ref `kept`. Paths that could not be restored are reported.
+    /// Goes back to this state: submodules, files, index, and data that git does not store. `now` is the present tree
+    /// if the working index was just read from it. Removed files go to the directory `trash`; the content of submodules
+    /// is kept under the ref `kept`. Paths that could not be restored are reported.
     pub async fn go_to(
         &self,
         now: Option<Reading>,
         trash: &Path,
         kept: &str,
     ) -> Result<Return, ProtectError> {
-        // A failed attempt is kept, and so read, before it is undone.
+        // A failed attempt is kept, and therefore read, before it is undone.
         let is_unread = self.moment == Moment::Start || now.is_none();
         let is_other = is_unread && self.rename_back()?;
         let now = if self.put_back_submodules(kept, trash).await? || is_other {
@@ -66,7 +66,7 @@ impl Savepoint<'_> {
         Ok(Return { touched, lost })
     }
 
-    /// Restores what git does not store. Called with the savepoint's index in place.
+    /// Restores data that git does not store. Called with the savepoint's index in place.
     async fn put_back_unversioned(&self, touched: &[Vec<u8>], times: Times) -> Result<Gone, ProtectError> {
         let repo = self.site.repo;
         let records = Records::of(self.site);
@@ -78,7 +78,7 @@ impl Savepoint<'_> {
         let index = repo.read_index_if_there(&repo.index())?;
         written.extend(records.restore_links(self.moment, &index, touched, true)?);
         written.extend(exact.restore_blobs(repo, &index, touched).await?);
-        // Without the record it is unknown which files had other bytes than git would write.
+        // Without the record it is unknown which files differed from git's version.
         if records.knows_modes(self.moment) {
             let index = repo.index();
             let others = exact.restore_as_git_writes(self.site, &index, touched);
@@ -89,10 +89,10 @@ impl Savepoint<'_> {
             let work = self.site.work_index();
             repo.copy_index(&repo.index(), &work)?;
             if !written.is_empty() || !repo.note_times(&work, &distinct)? {
-                // Git takes a file of another size for changed until it has read it again.
+                // Git considers a file of another size changed until it has read it again.
                 written.extend(distinct);
                 repo.update_index(&work, &["--add"], &written).await?;
-                // By rules that came since, git stores other bytes for them.
+                // Because of new rules, git stores other bytes for these files.
                 let now = repo.read_index_or_none(&work)?;
                 let others = written.iter().filter_map(|path| {
                     let (was, is) = (index.index()?.find(path)?, now.index()?.find(path)?);
@@ -108,14 +108,14 @@ impl Savepoint<'_> {
         let dirs: Vec<&[u8]> = tracked.iter().chain(&empty).map(Vec::as_slice).collect();
         records.restore_modes(self.moment, touched, &dirs)?;
         records.restore_top_mode(self.moment)?;
-        // On the way back to the beginning of the loop, the user's own index is installed later.
+        // When the loop is aborted, the user's own index is installed later.
         if self.moment == Moment::Checkpoint {
             self.remember_index()?;
         }
         Ok(gone)
     }
 
-    /// Restores the files to this state, touching only what differs, until nothing changes any more.
+    /// Restores the files to this state, touching only differing ones, until nothing changes any more.
     pub(super) async fn converge(
         &self,
         mut now: Option<Reading>,
@@ -144,7 +144,7 @@ impl Savepoint<'_> {
                 Some(changes) if now.nested.is_empty() && now.base == self.tree => changes,
                 _ => repo.git.diff_trees(&self.tree, &now.tree).await?,
             };
-            // By rules that came since, git also writes an untouched file.
+            // Because of new rules, git also writes an untouched file.
             touched.extend(changes.iter().map(|(_, path)| path.clone()));
             if turn == 0 {
                 exact_bytes::keep_in_trash(self.site, &work, &touched, trash).await?;
@@ -152,7 +152,7 @@ impl Savepoint<'_> {
             times.note(&repo.top, touched.iter());
             added.extend(added_in(&changes).cloned());
             let seen = changes.clone();
-            // If a file changed meanwhile, none is changed; the next turn sees it.
+            // If a file changed meanwhile, git changes none; the next turn sees it.
             let done = match self.restore_rules(&changes).await? {
                 Some(tree) => {
                     let changes = repo.git.diff_trees(&self.tree, &tree).await?;
@@ -171,12 +171,12 @@ impl Savepoint<'_> {
             };
             if !matches!(done, Ok(true)) {
                 if done.as_ref().is_err_and(GitError::is_of_filter) {
-                    // What is kept of these files is written afterwards.
+                    // Kept content of these files is written afterwards.
                     plain = Some(repo.without_smudging().await?);
                 }
                 let is_of_changed_files = done.as_ref().err().is_none_or(GitError::is_of_changed_files);
                 refused = done.err().map(|error| error.to_string());
-                // A file that git had begun to write when it failed is no change of another process.
+                // A file that git had begun to write when it failed was not changed by another process.
                 changed = if is_of_changed_files {
                     repo.not_as_read(&work, &seen).unwrap_or_default()
                 } else {
@@ -199,14 +199,14 @@ impl Savepoint<'_> {
             }
         }
         Err(match refused {
-            // Nothing was written meanwhile: the system refuses.
+            // No other process wrote meanwhile: the operating system refuses.
             Some(words) if changed.is_empty() => ProtectError::Blocked(words),
             _ => ProtectError::Restless(first_few(&changed)),
         })
     }
 
-    /// Moves what came with the undone work and is in no tree to the trash: `added` are the paths that came. Returns the
-    /// tracked paths that still differ.
+    /// Moves paths of the undone work that are in no tree to the trash: `added` are its new paths. Returns the tracked
+    /// paths that still differ.
     async fn clear_unlisted(&self, added: &[Vec<u8>], trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
         let work = self.site.work_index();
         let before = self.known_before()?;
@@ -219,8 +219,8 @@ impl Savepoint<'_> {
         Ok(left.changed)
     }
 
-    /// Restores ignore and attribute rules first, if the attempt changed any: they decide which files belong to whom,
-    /// and a file's content. The working index is then the savepoint's, and paths that it lacks are left for the trash.
+    /// Restores ignore and attribute rules first, if the attempt changed any: they decide which files are tracked, and
+    /// a file's content. The working index is then the savepoint's, and paths that it lacks are left for the trash.
     /// Returns the tree of the tracked files.
     async fn restore_rules(&self, changes: &Changes) -> Result<Option<Oid>, ProtectError> {
         let (repo, work) = (self.site.repo, self.site.work_index());
@@ -236,8 +236,8 @@ impl Savepoint<'_> {
         Ok(Some(repo.read_tracked(&work).await?))
     }
 
-    /// Removes paths from the working index that the savepoint's ignore rules match, or that were untracked then, and
-    /// that the savepoint lacks: an agent may have force-added the user's files.
+    /// Removes paths from the working index that the savepoint lacks and that its ignore rules match, or that were
+    /// untracked then: an agent may have force-added the user's files.
     async fn leave_ignored(
         &self,
         now: Reading,
@@ -250,7 +250,7 @@ impl Savepoint<'_> {
         let (was_there, mut added): (Vec<_>, Vec<_>) =
             added.into_iter().partition(|path| known.holds_back(path));
         if now.nested.is_empty() && !added.is_empty() {
-            // git-ralph added all paths that the attempt's own index lacks, and it leaves ignored files out.
+            // git-ralph added all paths that the attempt's own index lacks, without ignored files.
             let file = repo.read_index_or_none(&repo.index())?;
             if let Some(its) = file.index() {
                 added.retain(|path| its.find(path).is_some());
@@ -273,7 +273,7 @@ fn is_rules(path: &[u8]) -> bool {
     name == b".gitignore" || name == b".gitattributes"
 }
 
-/// Reports what is in the trash and in no commit.
+/// Reports files that are in the trash and in no commit.
 fn tell_unstorable(site: Site<'_>, unstorable: &[Vec<u8>], trash: &Path) {
     let is_in = |dir: &Path, path: &[u8]| is_there(&path_below(dir, path)).unwrap_or(false);
     let is_moved = |path: &&Vec<u8>| is_in(trash, path) && !is_in(&site.repo.top, path);

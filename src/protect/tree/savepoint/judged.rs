@@ -1,5 +1,5 @@
-//! The work of an attempt while gates run with the tests of the last checkpoint in its place: keeps what git does not
-//! store of it, changes the files, and puts all of it back. What git ignores is not touched.
+//! The work of an attempt while gates run with the tests of the last checkpoint instead: keeps the data that git does
+//! not store, changes the files, and restores all of it. Ignored files are not touched.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::protect::tree::scan;
 use crate::protect::tree::stat_changes::tracked_directories;
 use crate::protect::{ProtectError, Site};
 
-/// Name of the record of what git can list but not store, such as nested repositories.
+/// Name of the record of paths that git can list but not store, such as nested repositories.
 const UNTRACKED: &str = "untracked";
 /// Name of the record of empty directories.
 const EMPTY: &str = "empty-directories";
@@ -34,8 +34,8 @@ fn real_index(site: Site<'_>) -> PathBuf {
 }
 
 impl Savepoint<'_> {
-    /// Records what git does not store of the work tree that the working index was just read from: the index itself,
-    /// permissions, and bytes that a filter changes. One `lstat` for each file.
+    /// Records data that git does not store of the work tree that the working index was just read from: the index
+    /// itself, permissions, and bytes that a filter changes. One `lstat` for each file.
     pub async fn keep_judged(site: Site<'_>) -> Result<(), ProtectError> {
         let (repo, work) = (site.repo, site.work_index());
         repo.copy_index(&work, &site.file("judged.index"))?;
@@ -52,8 +52,8 @@ impl Savepoint<'_> {
     }
 
     /// Changes the work tree, which the working index was just read from, from the tree `judged` to `held`. The files
-    /// `put_back` get the bytes and permissions that they had at this savepoint. Returns git's words if something that it
-    /// does not know is in the way: then nothing has changed.
+    /// `put_back` get the bytes and permissions of this savepoint. Returns git's words if an unknown file is in the
+    /// way: then nothing has changed.
     pub async fn hold(
         &self,
         [judged, held]: [&Oid; 2],
@@ -75,7 +75,7 @@ impl Savepoint<'_> {
         Ok(None)
     }
 
-    /// Restores what git does not store of these files, which it has just written.
+    /// Restores data that git does not store of the files that it has just written.
     async fn restore_unstored(&self, paths: &[Vec<u8>]) -> Result<(), ProtectError> {
         let (repo, records) = (self.site.repo, Records::of(self.site));
         let exact = ExactBytes::of(self.site, self.moment);
@@ -86,10 +86,10 @@ impl Savepoint<'_> {
         Ok(records.restore_modes_of(self.moment, paths)?)
     }
 
-    /// Brings files of this state back that are missing in the tree `now`, which the working index was just read into:
-    /// `missing` are the differences, as [`Git::diff_trees`](crate::git::Git::diff_trees) lists them. A file that is in its
-    /// place, and that a rule hides, keeps its content. What stands in the place of another goes to the directory `trash`. Files
-    /// among these differences that this state does not have are removed. Returns the tree with and without these files.
+    /// Restores files of this state that are missing in the tree `now`, which the working index was just read into:
+    /// `missing` are the differences, as [`Git::diff_trees`](crate::git::Git::diff_trees) lists them. A file that is in
+    /// its place but hidden by a rule keeps its content. Replacements go to the directory `trash`. Files among the
+    /// differences that this state lacks are removed. Returns the tree with and without these files.
     pub async fn bring_back(
         &self,
         now: &Oid,
@@ -131,8 +131,8 @@ impl Savepoint<'_> {
         Ok(wanted)
     }
 
-    /// Moves repositories that were made since in directories of this state's files to the directory `trash`: git would take
-    /// such a directory for a submodule, and run what the configuration in it names. Returns their paths.
+    /// Moves repositories made since in directories of this state's files to the directory `trash`: git would treat
+    /// such a directory as a submodule, and run commands of its configuration. Returns their paths.
     pub fn take_out_repositories(&self, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (records, name) = (Records::of(self.site), self.moment.name(REPOSITORIES));
         if !records.knows(&name) {
@@ -147,10 +147,10 @@ impl Savepoint<'_> {
         Ok(new.into_iter().collect())
     }
 
-    /// Puts this state back exactly. What is in the way goes into the directory `trash`.
+    /// Restores this state exactly. Files in the way go to the directory `trash`.
     pub async fn put_back_judged(&self, trash: &Path) -> Result<(), ProtectError> {
         let (repo, work, top) = (self.site.repo, self.site.work_index(), &self.site.repo.top);
-        // Before the files: it decides which of them are tracked.
+        // Before the files: the index decides which of them are tracked.
         let real = real_index(self.site);
         if leads_to_file(&real)? {
             repo.install_index(&real).await?;
@@ -180,13 +180,13 @@ impl Savepoint<'_> {
         Ok(repo.discard_index(&work)?)
     }
 
-    /// Puts back the permissions of files and directories that have others now and were not written again, and reports them.
+    /// Restores the permissions of files and directories that changed and were not rewritten, and reports them.
     pub fn put_back_modes(&self) -> Result<(), ProtectError> {
         self.put_back_modes_of(None).map(drop)
     }
 
-    /// Puts back the permissions of files that were written again with the same content, as the working index was just read,
-    /// and reports them. Returns whether there are any.
+    /// Restores the permissions of files that were rewritten with the same content, according to the working index, and
+    /// reports them. Returns whether there are any.
     pub fn put_back_modes_of_rewritten(&self) -> Result<bool, ProtectError> {
         let now = self.site.repo.read_index_or_none(&self.site.work_index())?;
         let was = self.read_index()?;
@@ -213,7 +213,7 @@ impl Savepoint<'_> {
         Ok(!changed.is_empty())
     }
 
-    /// Makes the empty directories again that were removed since, and reports them.
+    /// Recreates the empty directories that were removed since, and reports them.
     pub fn put_back_directories(&self) -> Result<(), ProtectError> {
         let records = Records::of(self.site);
         let gone = records.make_directories(&records.paths(&self.moment.name(EMPTY))?)?;
@@ -225,8 +225,8 @@ impl Savepoint<'_> {
         Ok(())
     }
 
-    /// Moves files that came since to the trash: rules may have hidden them. Returns the tracked paths that still differ;
-    /// submodules stay as they are.
+    /// Moves new files to the trash, even if rules hide them. Returns the tracked paths that still differ; submodules
+    /// stay unchanged.
     pub(super) async fn clear_new(&self, trash: &Path) -> Result<Vec<Vec<u8>>, ProtectError> {
         let (repo, work, records) = (self.site.repo, self.site.work_index(), Records::of(self.site));
         let name = self.moment.name(UNTRACKED);
@@ -237,7 +237,7 @@ impl Savepoint<'_> {
             for path in &new {
                 put_away(self.site, &self.nested, path, trash)?;
                 if !path.ends_with(b"/") {
-                    // Directories that are empty now came with it.
+                    // Directories that are now empty were created with it.
                     repo.remove_file(path)?;
                 }
             }
@@ -248,7 +248,7 @@ impl Savepoint<'_> {
         Ok(changed)
     }
 
-    /// Forgets what was recorded of the work that was judged.
+    /// Forgets the records of the judged work.
     pub fn forget_judged(site: Site<'_>) -> Result<(), ProtectError> {
         site.repo.discard_index(&site.file("judged.index"))?;
         site.repo.discard_index(&real_index(site))?;
@@ -260,7 +260,7 @@ impl Savepoint<'_> {
     }
 }
 
-/// Reports what was done to these paths while the work was judged.
+/// Reports changes to these paths while the work was judged.
 fn tell(site: Site<'_>, done: &str, paths: &Paths) {
     site.tell_few(&format!("while gates or a reviewer ran, {done}"), paths);
 }

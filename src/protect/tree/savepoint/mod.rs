@@ -1,7 +1,7 @@
 //! A state that the work tree can be restored to: the last checkpoint, or the beginning of the loop.
 //!
-//! `record` records what git does not store of it, `read` compares the work tree with it, `go_to` goes back to it. `judged`
-//! is another one: the work of an attempt, while gates run with the tests of the checkpoint.
+//! `record` records the data that git does not store, `read` compares the work tree with it, `go_to` restores it.
+//! `judged` is a further state: the work of an attempt, while gates run with the tests of the checkpoint.
 
 mod go_to;
 mod judged;
@@ -33,18 +33,18 @@ pub(crate) struct Savepoint<'a> {
     pub commit: Oid,
     /// Its kind, which names its records.
     pub moment: Moment,
-    /// The user's nested repositories, which are left alone; relative to the top.
+    /// The user's nested repositories, which are not touched; relative to the top.
     pub nested: Vec<Vec<u8>>,
-    /// New files that only gates made, by path: they are left alone while they have that content.
+    /// New files that only gates made, by path: they are not touched while they have that content.
     pub gate_files: BTreeMap<Vec<u8>, StagedEntry>,
-    /// The beginning of the work that would be undone.
+    /// The start of the work that would be undone.
     pub since: Timestamp,
-    /// True if an inventory was taken before that work: none is taken when the user starts to work.
+    /// True if an inventory was taken before that work: the user's work has none.
     pub has_own_inventory: bool,
 }
 
 impl<'a> Savepoint<'a> {
-    /// Returns the savepoint of a checkpoint; `since` is when the attempt began, else the loop.
+    /// Returns the savepoint of a checkpoint; `since` is the start of the attempt, else of the loop.
     pub fn of_checkpoint(site: Site<'a>, tree: Oid, commit: Oid, since: Timestamp) -> Self {
         Self {
             site,
@@ -68,7 +68,7 @@ impl<'a> Savepoint<'a> {
         }
     }
 
-    /// Returns the savepoint of the work of an attempt on this checkpoint; `since` is when it was read.
+    /// Returns the savepoint of an attempt's work on this checkpoint; `since` is when it was read.
     pub fn of_judged(self, tree: Oid, commit: Oid, since: Timestamp) -> Self {
         Self {
             tree,
@@ -79,7 +79,7 @@ impl<'a> Savepoint<'a> {
         }
     }
 
-    /// Returns the index that describes it.
+    /// Returns the index that describes this state.
     pub fn index(&self) -> PathBuf {
         self.site.file(match self.moment {
             Moment::Start => "start.index",
@@ -88,7 +88,7 @@ impl<'a> Savepoint<'a> {
         })
     }
 
-    /// Reads the copy of the index; it is empty if there is none.
+    /// Reads the copy of the index; an empty one if there is none.
     fn read_index(&self) -> Result<Arc<IndexFile>, GitError> {
         self.site.repo.read_index_or_none(&self.index())
     }

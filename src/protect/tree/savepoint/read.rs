@@ -18,14 +18,14 @@ impl Savepoint<'_> {
     pub async fn is_as_left(&self) -> Result<bool, ProtectError> {
         let (repo, saved, tree) = (self.site.repo.clone(), self.index(), self.tree.clone());
         let looked = tokio::task::spawn_blocking(move || is_untouched_since(&repo, &saved, &tree));
-        // Each takes as long as there are files.
+        // Both take time proportional to the number of files.
         let (is_untouched, is_as_indexed) = tokio::join!(looked, self.site.repo.is_as_indexed(&self.nested));
         Ok(is_untouched.unwrap_or(false) && is_as_indexed?)
     }
 
-    /// Makes the private index that a step works with: a copy of the real one without flags that hide files, and without
-    /// the times of files that git may take for unchanged although they were written. One `lstat` for each file that was
-    /// touched in the second of the savepoint or later.
+    /// Makes the private index that a step works with: a copy of the real one without flags that hide files, and
+    /// without the times of files that git may wrongly consider unchanged. One `lstat` for each file that was touched
+    /// in the second of the savepoint or later.
     pub async fn working_index(&self) -> Result<PathBuf, ProtectError> {
         let (work, repo) = (self.site.work_index(), self.site.repo);
         damaged_index::replace(self).await?;
@@ -50,8 +50,7 @@ impl Savepoint<'_> {
         Ok(work)
     }
 
-    /// Finds a submodule of which its commit does not have everything. A missing index is made first, so that git can find
-    /// out.
+    /// Finds a submodule with content that its commit lacks. Recreates a missing index first, so that git can compare.
     pub async fn unclean_submodule(&self) -> Result<Option<UncleanSubmodule>, ProtectError> {
         if !submodules::is_any(self.site)? {
             return Ok(None);
@@ -74,7 +73,7 @@ impl Savepoint<'_> {
         gate_files::leave_out(self, &work, reading).await
     }
 
-    /// Puts the working index in place of the real one.
+    /// Replaces the real index by the working index.
     pub async fn install_working_index(site: Site<'_>) -> Result<(), ProtectError> {
         let work = site.work_index();
         if is_there(&work)? {

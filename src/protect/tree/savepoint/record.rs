@@ -1,4 +1,4 @@
-//! Records what git does not store of a savepoint.
+//! Records the parts of a savepoint that git does not store.
 
 use std::path::Path;
 
@@ -17,8 +17,8 @@ use crate::protect::tree::{inner_repositories, scan, submodules};
 use crate::protect::{ProtectError, Site};
 
 impl Site<'_> {
-    /// Records what git does not store when a loop begins. `index` is the user's, with the flags `entries`; this does
-    /// not wait until the work tree has been read. One scan of the directories and one `lstat` for each file.
+    /// Records data that git does not store when a loop begins. `index` is the user's, with the flags `entries`; does
+    /// not wait for the reading of the work tree. One scan of the directories and one `lstat` for each file.
     pub async fn begin_records(self, index: &Path, entries: &Entries) -> Result<(), ProtectError> {
         scan::begin(self, index, entries).await?;
         inner_repositories::record(self, Moment::Start, index)
@@ -60,8 +60,8 @@ impl Savepoint<'_> {
         submodules::record(self.site).await
     }
 
-    /// Makes the records of the last checkpoint those of this earlier one, or of one that was pulled, before the files go there. What is
-    /// as at the start of the loop gets the records of that; of other versions nothing is known. Can be done twice.
+    /// Changes the records of the last checkpoint to those of this earlier or pulled one, before the files change.
+    /// Files that are as at the start of the loop get the start's records; other versions have none. Can be repeated.
     pub async fn follow_checkpoint(&self) -> Result<(), ProtectError> {
         let (repo, index) = (self.site.repo, self.index());
         if !is_there(&index)? {
@@ -90,8 +90,8 @@ impl Savepoint<'_> {
         copies.follow(self.site, &index, &changes).await
     }
 
-    /// Records permissions and exact bytes of paths that the user touched since the checkpoint in a way that git does not
-    /// see: an attempt must not take that along. The working index describes the work tree.
+    /// Records permissions and exact bytes of paths that the user touched since the checkpoint in a way that git does
+    /// not see: undoing an attempt must not undo these edits. The working index describes the work tree.
     pub async fn record_unseen_edits(&self, since: Timestamp) -> Result<(), ProtectError> {
         let work = self.site.work_index();
         let (known, now) = (self.read_index()?, self.site.repo.read_index_or_none(&work)?);
