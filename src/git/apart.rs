@@ -1,5 +1,5 @@
-//! A repository for one moment, beside the user's and with the user's ways to a remote: what is fetched into it changes
-//! nothing of the user's objects, of their configuration, or of the part of the history that they have.
+//! A temporary repository beside the user's, with the user's access to remotes: a fetch into it does not change the
+//! user's objects, configuration or history.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,19 +12,19 @@ use super::discover::Repo;
 use super::error::GitError;
 use crate::fs::{Below, Durability, FileError, file_error, may_exist, seen_in};
 
-/// Such a repository; it is removed when this is dropped.
+/// A temporary repository, removed on drop.
 #[derive(Debug)]
 pub struct Apart {
-    /// Calls git in the user's work tree, but with this repository. It has what was fetched, and fetches nothing else.
+    /// Runs git in the user's work tree, but with this repository, and without fetching missing objects.
     pub git: Git,
     _dir: Temporary,
 }
 
-/// A directory in the git directory, which is removed when this is dropped.
+/// A temporary directory in the git directory, removed on drop.
 #[derive(Debug)]
 pub struct Temporary {
     dir: TempDir,
-    /// Locked as long as this process lives.
+    /// Locked while this process lives.
     _alive: Option<File>,
 }
 
@@ -35,13 +35,13 @@ impl Temporary {
     }
 }
 
-/// The beginning of the names of temporary directories in the git directory.
+/// The prefix of temporary directories in the git directory.
 const PREFIX: &str = "ralph-listing-";
 
-/// The age after which such a directory is what a killed process left where no lock says so: no fetch takes as long.
+/// Age beyond which an unlockable directory counts as left by a killed process: no fetch takes that long.
 const LEFT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Settings that say what a repository is, and not how to reach another one.
+/// Settings that describe a repository, and not its access to remotes.
 const OF_REPOSITORY: [&str; 4] = [
     "core.repositoryformatversion",
     "core.bare",
@@ -50,8 +50,8 @@ const OF_REPOSITORY: [&str; 4] = [
 ];
 
 impl Repo {
-    /// Makes an empty repository in the git directory. Its settings are those of this repository, such as the address of a
-    /// remote, and the credentials for it; those of the user and of the system hold anyway.
+    /// Makes an empty repository in the git directory. It gets this repository's settings, such as the address of a
+    /// remote, and its credentials; settings of the user and of the system apply anyway.
     pub async fn apart(&self) -> Result<Apart, GitError> {
         let args = ["-z", "--show-scope", "--list"];
         let listed = split_z(&self.git.cmd("config", args).bytes().await?);
@@ -84,18 +84,18 @@ pub fn temporary_in(git_dir: &Path) -> Result<Temporary, FileError> {
             .prefix(PREFIX)
             .tempdir_in(git_dir)
             .map_err(|source| file_error("make a directory in", git_dir, source))?;
-        // A file system without such locks has the age.
+        // On a file system without such locks, the age decides.
         let alive = File::open(dir.path())
             .ok()
             .filter(|alive| alive.try_lock().is_ok());
-        // Another process may have taken it for one that is left, before it was locked.
+        // Before the lock, another process may have removed it as stale.
         if may_exist(dir.path()) {
             return Ok(Temporary { dir, _alive: alive });
         }
     }
 }
 
-/// Removes what killed processes left. Nothing depends on it, so no error matters.
+/// Removes the directories of killed processes. Nothing depends on it, so errors are ignored.
 fn remove_left(git_dir: &Path) {
     let door = Below::new(git_dir);
     for entry in seen_in(git_dir) {
@@ -115,8 +115,8 @@ fn remove_left(git_dir: &Path) {
     }
 }
 
-/// Returns the text of a configuration file: the settings of one repository out of a listing (scope, then key and value),
-/// for another one with object ids of this length in bytes.
+/// Returns the text of a configuration file: the settings of one repository from a listing (scope, then key and value),
+/// for another repository with object ids of this length in bytes.
 fn configuration(listed: &[Vec<u8>], oid_length: usize) -> Vec<u8> {
     let (version, format) = match oid_length {
         32 => (1, "[extensions]\n\tobjectFormat = sha256\n"),
@@ -150,7 +150,7 @@ pub fn quoted(value: &[u8]) -> Vec<u8> {
     quoted
 }
 
-/// Returns the lines of one setting (git-config(1), "Syntax"); `None` if it is left out.
+/// Returns the lines of one setting (git-config(1), "Syntax"); `None` if it is omitted.
 fn setting(key: &str, value: Option<&[u8]>) -> Option<Vec<u8>> {
     let (section, rest) = key.split_once('.')?;
     let parts = rest.rsplit_once('.');

@@ -1,5 +1,5 @@
-//! The checksum at the end of an index file (gitformat-index(5)). Git writes it but does not check it when it
-//! reads an index: an index that was cut short is then read as one with other entries.
+//! The checksum at the end of an index file (gitformat-index(5)). Git writes it but does not check it when it reads an
+//! index: git reads a truncated index as one with other entries.
 
 use memchr::memmem;
 use sha1::{Digest, Sha1};
@@ -8,14 +8,14 @@ use sha2::Sha256;
 use super::index_file::IndexFile;
 
 impl IndexFile {
-    /// Returns whether it ends with its own checksum, or has zeros in its place.
+    /// Returns whether the index ends with its own checksum, or with zeros instead.
     pub fn is_whole(&self) -> bool {
         let (bytes, oid) = (self.bytes(), self.oid());
         let Some((body, sum)) = bytes.split_at_checked(bytes.len().saturating_sub(oid)) else {
             return false;
         };
         if sum.iter().all(|byte| *byte == 0) {
-            // A file can also be cut after zeros. A file that only git can read has one of these extensions.
+            // A file can also be truncated after zeros. A file that only git can read has one of these extensions.
             let only_git = [&b"link\0\0"[..], b"sdir\0\0\0\0"];
             return self.index().is_some() || only_git.iter().any(|name| memmem::find(body, name).is_some());
         }
@@ -32,8 +32,8 @@ fn sum_of(body: &[u8], oid: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// Writes the checksum at the end of an index that was changed, unless it has zeros in its place; returns whether it is
-/// right now.
+/// Writes the checksum at the end of a changed index, unless it has zeros instead; returns whether the checksum is now
+/// right.
 pub(super) fn seal(index: &mut [u8], oid: usize) -> bool {
     let Some((body, sum)) = index.split_at_mut_checked(index.len().saturating_sub(oid)) else {
         return false;

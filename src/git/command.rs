@@ -16,8 +16,8 @@ use crate::async_cmd::{self, Bounds, Command, Output};
 use crate::fs::kind_of;
 use crate::names::Oid;
 
-/// The variables by which git's environment can point at another repository (`git rev-parse
-/// --local-env-vars`), except the two that carry the user's `git -c` settings.
+/// The variables through which the environment can select another repository (`git rev-parse --local-env-vars`), except
+/// the two that contain the user's `git -c` settings.
 pub const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_CONFIG",
@@ -35,7 +35,7 @@ pub const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_INTERNAL_SUPER_PREFIX",
 ];
 
-/// Variables that change what git's own commands mean or print.
+/// Variables that change the meaning or the output of git commands.
 const MEANING_VARIABLES: &[&str] = &[
     "GIT_LITERAL_PATHSPECS",
     "GIT_GLOB_PATHSPECS",
@@ -48,8 +48,8 @@ const MEANING_VARIABLES: &[&str] = &[
     "LANGUAGE",
 ];
 
-/// Settings that every call pins: no hooks, no background work, no cache that may be wrong, no lossy
-/// warnings, and objects and refs on disk before they are relied upon.
+/// Settings that every call pins: no hooks, no background work, no unreliable cache, no lossy warnings, and objects and
+/// refs on disk before they are used.
 const PINNED: &[&str] = &[
     "core.hooksPath=/dev/null",
     "hook.reference-transaction.enabled=false",
@@ -71,7 +71,7 @@ const PINNED: &[&str] = &[
     "core.fsync=committed,reference",
     "core.fsyncMethod=batch",
     "core.logAllRefUpdates=always",
-    // A git of another loop may hold these locks; a stale one delays a command by seconds only.
+    // Another loop's git may hold these locks; a stale one delays a command only by seconds.
     "core.packedRefsTimeout=5000",
     "core.filesRefLockTimeout=1000",
     "i18n.commitEncoding=UTF-8",
@@ -89,18 +89,18 @@ pub struct Git {
     tells_cases: bool,
     limit: Duration,
     own_identity: bool,
-    /// Settings in addition to the pinned ones; every clone has the same.
+    /// Settings in addition to the pinned ones, shared by all clones.
     settings: Arc<Mutex<Vec<String>>>,
-    /// The index in place of the work tree's.
+    /// The index that replaces the work tree's.
     index: Option<PathBuf>,
-    /// The repository in place of the work tree's.
+    /// The repository that replaces the work tree's.
     repository: Option<PathBuf>,
     fetches: Fetches,
-    /// The filters of the user's that it may run.
+    /// Whether the user has filters that git may run.
     filters: Filters,
 }
 
-/// Tells which objects git may fetch without being asked to.
+/// The objects that git may fetch on demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fetches {
     /// Objects that a partial clone lacks.
@@ -110,8 +110,7 @@ enum Fetches {
 }
 
 impl Git {
-    /// Returns a git that runs in `top`, a work tree or any other directory, with a limit of 10 minutes per
-    /// command.
+    /// Returns a git that runs in `top`, a work tree or any other directory, with a limit of 10 minutes per command.
     pub fn at(top: &Path) -> Self {
         Self {
             top: top.to_owned(),
@@ -120,8 +119,8 @@ impl Git {
         }
     }
 
-    /// Returns a git that runs in the top directory of a work tree: if its `.git` is gone, no repository
-    /// above it is used instead.
+    /// Returns a git that runs in the top directory of a work tree: if its `.git` is gone, git does not use a
+    /// repository above it.
     pub fn at_top(top: &Path) -> Self {
         Self {
             is_top: true,
@@ -130,7 +129,7 @@ impl Git {
         }
     }
 
-    /// Runs in this directory, which is no work tree of its own.
+    /// Runs in this directory, which need not be a work tree.
     pub(super) fn in_dir(mut self, dir: &Path) -> Self {
         dir.clone_into(&mut self.top);
         self.is_top = false;
@@ -148,47 +147,47 @@ impl Git {
         self
     }
 
-    /// Gives every command these settings as well (`<key>=<value>`), in the place of those given before, and no other
-    /// clone.
+    /// Gives every command of this git these settings (`<key>=<value>`), replacing earlier ones; does not affect other
+    /// clones.
     pub fn with_settings(mut self, settings: Vec<String>) -> Self {
         self.settings = Arc::new(Mutex::new(settings));
         self
     }
 
-    /// Gives the commands of this git and all its clones these settings, in the place of those given before.
+    /// Gives the commands of this git and all its clones these settings, replacing earlier ones.
     pub fn change_settings(&self, settings: Vec<String>) {
         *self.shared_settings() = settings;
     }
 
-    /// Works on this index file instead of the work tree's, unless a command names another one.
+    /// Uses this index file instead of the work tree's, unless a command names another one.
     pub fn with_index(self, index: Option<PathBuf>) -> Self {
         Self { index, ..self }
     }
 
-    /// Works on the repository in this directory instead of the work tree's. What is missing in it is not fetched.
+    /// Uses the repository in this directory instead of the work tree's. Does not fetch missing objects.
     pub fn with_repository(mut self, dir: &Path) -> Self {
         self.repository = Some(dir.to_owned());
         self
     }
 
-    /// Fetches nothing that is missing in the repository: its configuration, which an attempt could have written, names the
+    /// Does not fetch missing objects: the repository's configuration, which an attempt could have written, names the
     /// programs of a fetch.
     pub fn offline(self) -> Self {
         let fetches = Fetches::Nothing;
         Self { fetches, ..self }
     }
 
-    /// Tells whether filters are configured.
+    /// Sets whether filters are configured.
     pub fn with_filters(self, filters: Filters) -> Self {
         Self { filters, ..self }
     }
 
-    /// Returns that index file.
+    /// Returns the index file set by [`Self::with_index`].
     pub fn own_index(&self) -> Option<&Path> {
         self.index.as_deref()
     }
 
-    /// Returns those settings.
+    /// Returns the additional settings.
     pub fn settings(&self) -> Vec<String> {
         self.shared_settings().clone()
     }
@@ -197,7 +196,7 @@ impl Git {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether one of them has this key.
+    /// Returns whether an additional setting has this key.
     pub fn has_setting(&self, key: &str) -> bool {
         let settings = self.shared_settings();
         let mut keys = settings.iter().filter_map(|setting| setting.split_once('='));
@@ -214,7 +213,7 @@ impl Git {
         self.cmd_with(&[], verb, args)
     }
 
-    /// Builds a `git cat-file` that answers about these objects in one process; `how` is the option that says what.
+    /// Builds a `git cat-file` that queries these objects in one process; `how` is the option for the query.
     pub(super) fn ask_about<T: Display>(
         &self,
         objects: impl IntoIterator<Item = T>,
@@ -224,7 +223,7 @@ impl Git {
         self.cmd("cat-file", [how]).stdin(lines.collect::<String>())
     }
 
-    /// Builds a git command with settings of its own in addition to the pinned ones.
+    /// Builds a git command with further settings in addition to the pinned ones.
     pub fn cmd_with<S: AsRef<OsStr>>(
         &self,
         settings: &[&str],
@@ -251,7 +250,7 @@ impl Git {
             ("GIT_PAGER", "cat"),
             ("GIT_ADVICE", "0"),
             ("GIT_OPTIONAL_LOCKS", "0"),
-            // An object is its own content, even if git is configured to show a replacement.
+            // Objects are read unchanged, even if git is configured to replace them.
             ("GIT_NO_REPLACE_OBJECTS", "1"),
         ] {
             command = command.env(name, value);
@@ -267,7 +266,7 @@ impl Git {
                 .any(|arg| STAYS_OUT.iter().any(|option| arg == option))
         };
         if self.fetches == Fetches::Nothing || ENTERS_SUBMODULES.contains(&verb) && !stays_out() {
-            // Git before 2.45 knows only the second.
+            // Git before 2.45 knows only the second variable.
             command = command
                 .env("GIT_NO_LAZY_FETCH", "1")
                 .env("GIT_ALLOW_PROTOCOL", "none");
@@ -282,8 +281,8 @@ impl Git {
                     .env(format!("GIT_{role}_EMAIL"), "git-ralph@localhost");
             }
         }
-        // A repository that came from another system may say otherwise; git would then overlook a file whose
-        // name differs from another one only in case.
+        // A repository from another system may have another value; git would then overlook a file whose name differs
+        // from another one only in case.
         let by_case = self.tells_cases.then_some("core.ignorecase=false");
         for setting in PINNED
             .iter()
@@ -302,37 +301,37 @@ impl Git {
     }
 }
 
-/// Returns whether the file system at the top of a work tree certainly distinguishes upper and lower case:
-/// there the repository has one name only.
+/// Returns whether the file system at the top of a work tree certainly distinguishes upper and lower case: `.git` then
+/// exists under one name only.
 fn tells_cases(top: &Path) -> bool {
     let file =
         |name: &str| kind_of(&top.join(name)).map(|found| found.map(|found| (found.dev(), found.ino())));
     matches!((file(".git"), file(".GIT")), (Ok(Some(one)), Ok(other)) if other != Some(one))
 }
 
-/// One git command about to run.
+/// A git command before its start.
 #[derive(Debug)]
 pub struct GitCommand {
     command: Command,
     verb: &'static str,
-    /// True if no other git that may run filters runs beside it.
+    /// True if it must not run beside another git that may run filters.
     is_alone: bool,
 }
 
 impl GitCommand {
-    /// Works on this index file instead of the repository's.
+    /// Uses this index file instead of the repository's.
     pub fn index(mut self, index: &Path) -> Self {
         self.command = self.command.env("GIT_INDEX_FILE", index);
         self
     }
 
-    /// Holds no lock of the loop while it runs.
+    /// Passes no lock of the loop to the command.
     pub fn without_locks(mut self) -> Self {
         self.command = self.command.without_locks();
         self
     }
 
-    /// Ends it if it passes these bounds.
+    /// Ends the command if it exceeds these bounds.
     pub fn within(mut self, bounds: Bounds) -> Self {
         self.command = self.command.within(bounds);
         self
@@ -344,7 +343,7 @@ impl GitCommand {
         self
     }
 
-    /// Sets what it reads on standard input.
+    /// Sets its standard input.
     pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.command = self.command.stdin(bytes);
         self
@@ -365,10 +364,10 @@ impl GitCommand {
         Ok(async_cmd::run(self.command).await?)
     }
 
-    /// Runs it and returns what it printed.
+    /// Runs it and returns its output.
     ///
     /// # Errors
-    /// If git cannot be run or exits with anything but 0; git's words are part of the error.
+    /// If git cannot be run or exits with another code than 0; the error contains git's words.
     pub async fn bytes(self) -> Result<Vec<u8>, GitError> {
         let verb = self.verb;
         let output = self.any_exit().await?;
@@ -379,7 +378,7 @@ impl GitCommand {
         }
     }
 
-    /// Runs it and returns what it printed; `None` if it exits with 1, by which git says no.
+    /// Runs it and returns its output; `None` if it exits with 1, git's code for a negative answer.
     pub async fn answer(self) -> Result<Option<Vec<u8>>, GitError> {
         let verb = self.verb;
         let output = self.any_exit().await?;
@@ -390,7 +389,7 @@ impl GitCommand {
         }
     }
 
-    /// Runs it and returns what it printed as text.
+    /// Runs it and returns its output as text.
     pub async fn text(self) -> Result<String, GitError> {
         Ok(String::from_utf8_lossy(&self.bytes().await?).into_owned())
     }
@@ -413,20 +412,20 @@ impl GitCommand {
     }
 }
 
-/// The commands for which git looks into submodules, and the options with which it does not.
+/// The commands for which git enters submodules, and the options that prevent it.
 const ENTERS_SUBMODULES: [&str; 4] = ["add", "diff-files", "diff-index", "status"];
 const STAYS_OUT: [&str; 2] = ["--ignore-submodules=all", "--ignore-submodules=dirty"];
 
 /// The commands that read the files of all work trees.
 const READS_WORK_TREES: [&str; 2] = ["for-each-ref", "worktree"];
 
-/// Returns whether git failed because another git is just making a work tree: its directory is there, but not all of
-/// its files.
+/// Returns whether git failed because another git is making a work tree: its directory exists, but not all of its
+/// files.
 fn met_half_a_work_tree(output: &Output) -> bool {
     output.code == Some(128) && names_half_a_work_tree(&String::from_utf8_lossy(&output.stderr))
 }
 
-/// Returns whether git names a file of a work tree that it could not read; below its own directory, it names it from there.
+/// Returns whether git names a file of a work tree that it could not read, relative to its own directory.
 fn names_half_a_work_tree(words: &str) -> bool {
     words.contains("failed to read") && words.contains("worktrees/")
 }

@@ -16,21 +16,21 @@ const ATTRIBUTES: [&str; 6] = ["filter", "ident", "working-tree-encoding", "text
 /// Files that git may convert.
 #[derive(Debug, Default)]
 pub struct Conversions {
-    /// The files of all other filters and rules.
+    /// The files of all filters and rules except git-lfs.
     pub paths: Vec<Vec<u8>>,
     /// The files of `filter=lfs`.
     pub large: BTreeSet<Vec<u8>>,
 }
 
 impl Repo {
-    /// Returns whether an index has attributes files, if it cannot be read without git.
+    /// Returns whether an index that only git can read has attributes files.
     pub async fn tracks_attributes(&self, index: &Path) -> Result<bool, GitError> {
         let args = ["-z", "--", ":(top,glob)**/.gitattributes"];
         let files = self.git.cmd("ls-files", args).index(index).fields().await?;
         Ok(!files.is_empty())
     }
 
-    /// Returns those of `paths` that git may convert.
+    /// Returns the `paths` that git may convert.
     pub async fn conversions(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Conversions, GitError> {
         let mut found = Conversions::default();
         let autocrlf = self.git.cmd("config", ["core.autocrlf"]).any_exit().await?;
@@ -65,7 +65,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// Writes these paths of an index into another directory, converted as git converts them on checkout.
+    /// Writes these paths of an index into another directory, converted as on checkout.
     pub async fn write_copies(&self, index: &Path, paths: &[Vec<u8>], dir: &Path) -> Result<(), GitError> {
         if paths.is_empty() {
             return Ok(());
@@ -77,7 +77,7 @@ impl Repo {
     }
 }
 
-/// The attributes files of the whole system where a git older than 2.42 may look for them: it does not tell.
+/// The system's attributes files of a git older than 2.42, which cannot print their path.
 const OLD_PLACES: [&str; 3] = [
     "/etc/gitattributes",
     "/usr/local/etc/gitattributes",
@@ -85,14 +85,14 @@ const OLD_PLACES: [&str; 3] = [
 ];
 
 impl Git {
-    /// Returns the attributes file of the whole system (git-var(1), `GIT_ATTR_SYSTEM`), whether it exists or not; `None`
-    /// if git uses none.
+    /// Returns the system's attributes file (git-var(1), `GIT_ATTR_SYSTEM`), whether it exists or not; nothing if git
+    /// uses none.
     pub async fn system_attributes(&self) -> Result<Vec<PathBuf>, GitError> {
         let answer = self.cmd("var", ["GIT_ATTR_SYSTEM"]).any_exit().await?;
         let path = answer.stdout.trim_ascii_end();
         Ok(match answer.code {
             Some(0) if !path.is_empty() => vec![OsString::from_vec(path.to_vec()).into()],
-            // It uses none.
+            // Git uses none.
             Some(0 | 1) => Vec::new(),
             _ => OLD_PLACES.map(PathBuf::from).into(),
         })

@@ -17,9 +17,9 @@ use crate::names::Oid;
 /// The branch and commit of HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The full name of the ref that it points to; `None` when detached.
+    /// The full name of its branch; `None` if detached.
     pub branch: Option<String>,
-    /// The commit; `None` on a branch without one.
+    /// The commit; `None` on a branch without commits.
     pub oid: Option<Oid>,
 }
 
@@ -33,7 +33,7 @@ impl Head {
         self.branch.as_deref()?.strip_prefix("refs/heads/")
     }
 
-    /// Returns whether it is on this branch; a detached one, at this commit.
+    /// Returns whether it is on the same branch as `place`; if detached, at the same commit.
     pub fn is_at(&self, place: &Self) -> bool {
         self.branch == place.branch && (place.branch.is_some() || self.oid == place.oid)
     }
@@ -54,7 +54,7 @@ pub struct Repo {
     pub converts: bool,
     /// True if git ignores executable bits.
     pub ignores_modes: bool,
-    /// True if git writes links as files.
+    /// True if git writes symlinks as files.
     pub ignores_links: bool,
     /// The length of an object id in bytes.
     pub oid_length: usize,
@@ -62,14 +62,14 @@ pub struct Repo {
     pub sharing: Sharing,
     /// The author and the committer of new commits.
     pub signers: Signers,
-    /// The index files that were read.
+    /// Cache of index files.
     pub(super) known_indexes: KnownIndexes,
-    /// The loose refs that were read.
+    /// Cache of loose refs.
     pub(super) known_refs: KnownRefs,
 }
 
 impl Repo {
-    /// Returns a repository of which nothing is assumed: until the configuration has been read, it may do anything.
+    /// Returns a repository with cautious assumptions, until the configuration has been read.
     pub fn new(top: PathBuf, layout: RepoLayout, oid_length: usize) -> Self {
         Self {
             git: Git::at_top(&top),
@@ -95,15 +95,15 @@ impl Repo {
         }
     }
 
-    /// Returns the door to this path: from the directory of the repository that it is in, which is none of an attempt's.
-    /// For a path that is in none of them, it is the directory right above.
+    /// Returns the handle for this path: from the repository's directory that contains it, which no attempt can
+    /// replace. For any other path, it is the parent directory.
     pub fn door(&self, path: &Path) -> Below {
         let dirs = [&self.git_dir, &self.common_dir, &self.top];
         let found = dirs.into_iter().find(|dir| path.starts_with(dir));
         Below::new(found.map_or_else(|| path.parent().unwrap_or(path), PathBuf::as_path))
     }
 
-    /// Returns the path of the index that describes the work tree: the loop's own, or that of the work tree.
+    /// Returns the path of the index that describes the work tree: the loop's own, or the work tree's.
     pub fn index(&self) -> PathBuf {
         let own = self.git.own_index();
         own.map_or_else(|| self.users_index(), Path::to_owned)
@@ -146,8 +146,8 @@ impl Repo {
     }
 }
 
-/// Finds the repository around `dir`, with its HEAD, without a process. Returns `None` if only git can tell; and the
-/// configuration can still say that the repository is another one.
+/// Finds the repository around `dir`, with its HEAD, without a process. Returns `None` if only git can tell; the
+/// configuration may still name another repository.
 pub fn discover_in_files(dir: &Path) -> Option<(Repo, Head)> {
     let (top, layout) = RepoLayout::certainly_above(dir)?;
     let (branch, oid) = match layout.head() {
@@ -201,7 +201,7 @@ pub async fn discover(dir: &Path) -> Result<(Repo, Head), GitError> {
 }
 
 impl Git {
-    /// Returns the first two numbers of git's version: 2 and 54 for 2.54.1, or `None` if it has another form. Git is asked
+    /// Returns the first two numbers of git's version: 2 and 54 for 2.54.1, or `None` for another format. Runs git only
     /// once.
     pub async fn version(&self) -> Result<Option<(u32, u32)>, GitError> {
         static KNOWN: OnceCell<Option<(u32, u32)>> = OnceCell::const_new();

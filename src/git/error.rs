@@ -9,10 +9,10 @@ use crate::fs::{FileError, MAKE_ROOM, owned_by_another};
 use crate::names::typed;
 use crate::paths::first_few;
 
-/// The hint where git's own words have to be seen.
+/// The hint if git's own words are needed.
 const SEE_EACH: &str = "run the same command with -v to see each git command";
 
-/// The hint where a filter's program is missing, or failed.
+/// The hint if a filter's program is missing, or failed.
 pub(super) const SEE_FILTERS: &str =
     "install the program of the filter, or see which it is: git config --show-origin --get-regexp '^filter'";
 
@@ -34,9 +34,9 @@ pub enum GitError {
             _ if is_of_filter(words) => SEE_FILTERS,
             _ => SEE_EACH,
         }));
-    /// Git could not be run at all.
+    /// Git could not be run.
     Run(#[from] CommandError) = transparent;
-    /// Git answered in an undocumented form.
+    /// Git's output has an undocumented form.
     #[error("cannot understand the output of git {verb}: {answer:?}")]
     Answer {
         verb: String,
@@ -44,7 +44,7 @@ pub enum GitError {
         answer: String,
     }
         => { hint(SEE_EACH) };
-    /// A file.
+    /// A file could not be read or written.
     File(#[from] FileError) = transparent;
     /// Refs name objects that do not exist.
     #[error(
@@ -69,7 +69,7 @@ pub enum GitError {
 }
 
 impl GitError {
-    /// Returns the error about an answer that is not understood.
+    /// Returns the error about unexpected output.
     pub(super) fn answer(verb: &str, answer: &str) -> Self {
         Self::Answer {
             verb: verb.to_owned(),
@@ -78,7 +78,7 @@ impl GitError {
     }
 }
 
-/// Returns whether git says that a filter (gitattributes(5)) failed: one that runs for many files is a remote end to git.
+/// Returns whether git reports a failed filter (gitattributes(5)); git calls a long-running one a remote end.
 pub(super) fn is_of_filter(words: &str) -> bool {
     let said = [
         "external filter",
@@ -89,14 +89,14 @@ pub(super) fn is_of_filter(words: &str) -> bool {
     said.iter().any(|part| words.contains(part))
 }
 
-/// Returns the advice for a repository in which git does not work, as it belongs to another user.
+/// Returns the advice for a repository that git rejects because it belongs to another user.
 fn of_another_user(words: &str) -> Option<Advice> {
     let (_, path) = words.split_once("dubious ownership in repository at '")?;
     let (path, _) = path.split_once('\'')?;
     owned_by_another(Path::new(path))
 }
 
-/// Returns whether git says that the system has no room left.
+/// Returns whether git reports that the disk or the quota is full.
 fn is_of_full_disk(words: &str) -> bool {
     words.contains("No space left on device") || words.contains("Disk quota exceeded")
 }

@@ -1,10 +1,10 @@
-//! Runs one git at a time that may run filters of the user's (gitattributes(5), `filter`): they may not be made for
-//! working on the same file twice at once.
+//! Runs at most one git at a time that may run the user's filters (gitattributes(5), `filter`): a filter may not
+//! support two runs on the same file at once.
 
 use tokio::sync::{Mutex, MutexGuard};
 
-/// The git commands that compare files of the work tree, read or write them, or write an index: then git looks again at
-/// the files that changed in the same second.
+/// The git commands that compare, read or write files of the work tree, or write an index: git then rereads files that
+/// changed in the same second.
 const VERBS: [&str; 11] = [
     "add",
     "checkout-index",
@@ -19,21 +19,21 @@ const VERBS: [&str; 11] = [
     "write-tree",
 ];
 
-/// Tells whether filters can run at all.
+/// Whether filters can run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filters {
-    /// Some are configured, or that is not known.
+    /// Some are configured, or it is unknown.
     #[default]
     Possible,
     /// None is configured.
     None,
 }
 
-/// Held by the one that runs.
+/// Held by the running git.
 static ONE: Mutex<()> = Mutex::const_new(());
 
 impl Filters {
-    /// Returns whether a command of git's may run filters.
+    /// Returns whether a git command may run filters.
     pub(super) fn run_in(self, verb: &str) -> bool {
         self == Self::Possible && VERBS.contains(&verb)
     }

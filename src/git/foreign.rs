@@ -1,4 +1,4 @@
-//! Checks objects of other people before anything of them is read or used.
+//! Checks objects from other people before they are read or used.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::error::GitError;
 use crate::async_cmd::{Bounds, CommandError};
 use crate::names::Oid;
 
-/// The longest name of a file that every file system takes, in bytes.
+/// Maximum length of a file name on every file system, in bytes.
 const MOST_NAME: usize = 255;
 
-/// The longest path below a work tree that can be opened, in bytes.
+/// Maximum length of a path below a work tree that can be opened, in bytes.
 const MOST_PATH: usize = 3000;
 
-/// The bounds of a git that reads objects of other people: a few small trees that name each other can have more paths than
-/// any memory.
+/// The bounds of a git that reads objects from other people: a few small nested trees can have more paths than any
+/// memory can store.
 pub(super) const FOREIGN: Bounds = Bounds {
     output: 512 << 20,
     memory: 2 << 30,
@@ -36,19 +36,19 @@ pub struct Kind {
 pub struct TopFile {
     /// Its name.
     pub name: String,
-    /// Its content.
+    /// Its blob.
     pub oid: Oid,
     /// Its size in bytes.
     pub size: u64,
 }
 
 impl Git {
-    /// Returns the kinds of these objects, `None` for those that are not here, in one process.
+    /// Returns the kinds of these objects, `None` for missing ones, in one process.
     pub async fn kinds_of(&self, oids: &[Oid]) -> Result<Vec<Option<Kind>>, GitError> {
         if oids.is_empty() {
             return Ok(Vec::new());
         }
-        // In a partial clone git would fetch each of those that are missing, one by one.
+        // In a partial clone git would fetch each missing object, one by one.
         let asked = self
             .ask_about(oids, "--batch-check=%(objecttype) %(objectsize)")
             .env("GIT_NO_LAZY_FETCH", "1");
@@ -63,7 +63,7 @@ impl Git {
         Ok(text.lines().map(kind).collect())
     }
 
-    /// Returns those of these commits that are here, as they are stored, in one process.
+    /// Returns the existing ones of these commits in raw form, in one process.
     pub async fn commits(&self, oids: &[Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, GitError> {
         if oids.is_empty() {
             return Ok(BTreeMap::new());
@@ -76,8 +76,7 @@ impl Git {
             .collect())
     }
 
-    /// Lists those of these files that the top directory of a commit has. What has such a name and is no ordinary file is
-    /// left out.
+    /// Lists the named files in the top directory of a commit. Ignores entries that are no ordinary files.
     pub async fn top_files(&self, commit: &Oid, names: &[&str]) -> Result<Vec<TopFile>, GitError> {
         let args = ["-z", "-l", "--full-tree", commit.as_str(), "--"];
         let args = args.iter().chain(names);
@@ -102,8 +101,8 @@ impl Git {
     }
 }
 
-/// Reads the answer of `git cat-file --batch`: objects with their kinds and contents. Those that are missing are left
-/// out; it ends where the answer is none.
+/// Reads the output of `git cat-file --batch`: objects with their kinds and contents. Omits missing ones; ends at
+/// invalid output.
 pub fn batch(mut answer: &[u8]) -> impl Iterator<Item = (Oid, &str, &[u8])> {
     std::iter::from_fn(move || {
         loop {
@@ -125,8 +124,8 @@ pub fn batch(mut answer: &[u8]) -> impl Iterator<Item = (Oid, &str, &[u8])> {
 }
 
 impl Repo {
-    /// Returns whether a tree has nothing but paths that git checks out and that a file system can have. No file of the
-    /// work tree or of its index is touched.
+    /// Returns whether all paths of a tree are accepted by git and valid on a file system. Does not touch the work tree
+    /// or its index.
     pub async fn can_be_checked_out(&self, tree: &Oid) -> Result<bool, GitError> {
         let dir = temporary_in(&self.git_dir)?;
         let index = dir.path().join("index");

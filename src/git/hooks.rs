@@ -1,4 +1,4 @@
-//! Finds hooks where git looks for them: in the hooks directory and, since git 2.54, in the configuration.
+//! Finds hooks in git's places: in the hooks directory and, since git 2.54, in the configuration.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -17,7 +17,7 @@ pub fn is_ours(path: &str) -> bool {
     Path::new(path).ends_with(OWN_DIRECTORY)
 }
 
-/// Returns the value that `core.hooksPath` had before it named this directory of git-ralph.
+/// Returns the value of `core.hooksPath` before it named this directory of git-ralph.
 pub fn former(path: &str) -> Option<String> {
     let text = read_regular_text(&Path::new(path).join(FORMER), Links::Followed, 1 << 16).ok()?;
     Some(text.strip_suffix('\n').unwrap_or(&text).to_owned())
@@ -46,7 +46,7 @@ impl Hooks {
         }
     }
 
-    /// Returns the path of a hook in the hooks directory, as far as `dir` knows it.
+    /// Returns the path of a hook in the hooks directory, if `dir` knows the directory.
     pub fn file(&self, repo: &Repo, name: &str) -> Option<PathBuf> {
         Some(self.dir(repo)?.join(name))
     }

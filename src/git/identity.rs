@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::fs::seen_bytes;
 
-/// A name and an address, as far as they are configured.
+/// A name and an address, if configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Person {
     name: Option<String>,
@@ -31,8 +31,7 @@ pub struct Signers {
 }
 
 impl Identities {
-    /// Notes one setting; ignores other settings than those of names and addresses. A later value replaces an earlier
-    /// one.
+    /// Notes one setting; ignores settings other than names and addresses. A later value replaces an earlier one.
     pub fn set(&mut self, section: &str, key: &str, value: &str) {
         let person = match section {
             "user" => &mut self.user,
@@ -47,7 +46,7 @@ impl Identities {
         }
     }
 
-    /// Returns the author and the committer: the environment comes first, then the setting of the role, then the user's.
+    /// Returns the author and the committer: from the environment, else from the setting of the role, else the user's.
     /// Returns `None` if a part is missing.
     pub fn signers(&self) -> Option<Signers> {
         self.signers_in(|name| env::var(name).ok())
@@ -82,8 +81,8 @@ impl Signers {
         }
     }
 
-    /// Returns the lines of a commit that is made now, unless only git can tell: a date is set in the environment, in one
-    /// of many forms, or a name is not in UTF-8.
+    /// Returns the author and committer lines of a commit made now; `None` if only git can tell: a date is set in the
+    /// environment, in one of many formats, or a name is not UTF-8.
     pub fn lines(&self) -> Option<String> {
         let dated = ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"].map(env::var_os);
         let text = format!("author {}\ncommitter {}\n", self.author, self.committer);
@@ -99,7 +98,7 @@ impl Signers {
     }
 }
 
-/// Returns the time zone of the system (tzset(3)). Its name is not needed, and looking for it means to list all zones.
+/// Returns the time zone of the system (tzset(3)). Its name is not needed, and a search for it lists all zones.
 fn local_zone() -> TimeZone {
     let read = || TimeZone::tzif("local", &seen_bytes(Path::new("/etc/localtime"))?).ok();
     match env::var_os("TZ") {
@@ -108,8 +107,8 @@ fn local_zone() -> TimeZone {
     }
 }
 
-/// Removes what git removes from names and addresses: `<`, `>` and line breaks anywhere; white space, other control
-/// characters and some punctuation at both ends.
+/// Removes the characters that git removes from names and addresses: `<`, `>` and line breaks anywhere; white space,
+/// other control characters and some punctuation at both ends.
 fn clean(text: &str) -> String {
     let is_crud = |c: char| c <= ' ' || ".,:;<>\"\\'".contains(c);
     let within = text.trim_matches(is_crud).chars();

@@ -22,20 +22,20 @@ use crate::fs::{
 };
 use crate::names::Oid;
 
-/// Time to wait for another git that holds the index.
+/// Time to wait for another git that has locked the index.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 const LOCK_POLL: Duration = Duration::from_millis(50);
 
-/// Copies an index with its modification time through the door to its place; returns `false` if there is none.
+/// Copies an index with its modification time to a place below `door`; returns `false` if there is none.
 fn copy(from: &Path, door: &Below, to: &Path) -> Result<bool, GitError> {
     let Some(metadata) = target_of(from)? else {
         return Ok(false);
     };
     let modified = metadata.modified().map_err(|e| file_error("read", from, e))?;
     let mut source = open_regular(from, Links::Followed).map_err(|e| file_error("read", from, e))?;
-    // Git replaces its index and does not need write permission on it; we write into copies.
+    // Git replaces its index and needs no write permission for it; git-ralph writes into copies.
     let mode = metadata.permissions().mode() | 0o600;
-    // What is at `to` may also be a file outside: it is replaced, not written.
+    // The entry at `to` may be a link to a file outside: it is replaced, not written.
     door.replace(to, |copy| {
         io::copy(&mut source, copy)?;
         copy.set_permissions(fs::Permissions::from_mode(mode))?;
@@ -64,20 +64,20 @@ pub fn lock_of(index: &Path) -> PathBuf {
 pub struct Entries {
     /// Paths with conflicts.
     pub unmerged: Vec<Vec<u8>>,
-    /// True if a path has both a conflict and an entry without one: git makes no tree of such an index.
+    /// True if a path has both a conflict and an entry without one: git writes no tree of such an index.
     pub contradicts_itself: bool,
     /// Paths that git assumes to be unchanged.
     pub assumed: Vec<Vec<u8>>,
-    /// Paths that git skips, although the file is there.
+    /// Paths that git skips, although the files exist.
     pub skipped: Vec<Vec<u8>>,
-    /// Paths outside a sparse checkout: skip-worktree is set and the file is not there.
+    /// Paths outside a sparse checkout: skip-worktree is set and the file is missing.
     pub sparse: Vec<Vec<u8>>,
     /// Paths of submodules.
     pub submodules: Vec<Vec<u8>>,
 }
 
 impl Entries {
-    /// Returns all paths that git ignores although it could look at them.
+    /// Returns all existing paths that git does not check.
     pub fn hidden(&self) -> Vec<Vec<u8>> {
         let mut hidden = [self.assumed.as_slice(), &self.skipped].concat();
         hidden.sort();
@@ -107,23 +107,23 @@ impl Entries {
     }
 }
 
-/// A private index that was just made.
+/// A new private index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrivateIndex {
-    /// True if the source was there and could be read.
+    /// True if the source existed and could be read.
     pub sound: bool,
-    /// Its entries that need care.
+    /// Its entries that need special treatment.
     pub entries: Entries,
 }
 
 impl Repo {
-    /// Reads an index file, unless it is known and has not changed since.
+    /// Reads an index file, from memory if it has not changed since the last read.
     pub fn read_index(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
         let read = self.known_indexes.read(index, self.oid_length, SystemTime::now());
         read.map_err(|source| file_error("read", index, source).into())
     }
 
-    /// Reads an index file as [`Repo::read_index`] does; one that is not there is empty.
+    /// Reads an index file as [`Repo::read_index`] does; a missing one is empty.
     pub fn read_index_if_there(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
         match self.read_index(index) {
             Err(GitError::File(error)) if is_absent(&error.source) => Ok(Arc::default()),
@@ -131,7 +131,7 @@ impl Repo {
         }
     }
 
-    /// Reads an index file as [`Repo::read_index`] does; one that is not there, or no file, is empty.
+    /// Reads an index file as [`Repo::read_index`] does; a missing one, or one that is no file, is empty.
     pub fn read_index_or_none(&self, index: &Path) -> Result<Arc<IndexFile>, GitError> {
         match self.read_index(index) {
             Err(GitError::File(error)) if is_no_such_file(&error.source) => Ok(Arc::default()),
@@ -139,13 +139,13 @@ impl Repo {
         }
     }
 
-    /// Returns the tree that an index claims to hold.
+    /// Returns the tree that an index has according to its cache.
     pub fn held_tree(&self, index: &Path) -> Option<Oid> {
         self.read_index(index).ok()?.index()?.tree().cloned()
     }
 
-    /// Returns whether an index file is there and is what git wrote. Without a checksum (`index.skipHash`) the file is
-    /// taken as good.
+    /// Returns whether an index file exists and is undamaged. Without a checksum (`index.skipHash`) it counts as
+    /// undamaged.
     pub fn is_intact(&self, index: &Path) -> Result<bool, GitError> {
         match self.read_index(index) {
             Err(GitError::File(error)) if is_no_such_file(&error.source) => Ok(false),
@@ -153,7 +153,7 @@ impl Repo {
         }
     }
 
-    /// Reads the entries of an index that need care. Starts no git process for an index that git-ralph can read itself.
+    /// Reads the entries of an index that need special treatment. Starts no git if git-ralph can read the index.
     pub async fn index_entries(&self, index: &Path) -> Result<Entries, GitError> {
         match self.read_index(index)?.index() {
             Some(parsed) => Ok(self.flagged_in(parsed)?),
@@ -211,14 +211,14 @@ impl Repo {
         Ok(entries)
     }
 
-    /// Makes git look at these paths again.
+    /// Makes git check these paths again.
     pub async fn show_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         self.update_index(index, &["--no-assume-unchanged"], paths)
             .await?;
         self.update_index(index, &["--no-skip-worktree"], paths).await
     }
 
-    /// Stages the intent to add those of these paths that are in the work tree and not in `index` (`git add -N`).
+    /// Stages the intent to add (`git add -N`) for these paths that are in the work tree and not in `index`.
     pub async fn intend_to_add(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         let file = self.read_index(index)?;
         let new = paths.iter().filter(|path| !file.has(path)).cloned();
@@ -262,12 +262,12 @@ impl Repo {
             .await
     }
 
-    /// Writes those of these paths of an index that are missing into the work tree.
+    /// Writes the missing ones of these paths of an index into the work tree.
     pub async fn check_out_paths(&self, index: &Path, paths: &[Vec<u8>]) -> Result<(), GitError> {
         self.check_out(index, &["-u".as_ref()], paths).await
     }
 
-    /// Writes these paths of an index as git checks them out, also those that it skips, with more flags of
+    /// Writes these paths of an index as git checks them out, including those that it skips, with more flags of
     /// git-checkout-index(1).
     pub(super) async fn check_out(
         &self,
@@ -281,7 +281,7 @@ impl Repo {
         command.stdin(joined_z(paths)).done().await
     }
 
-    /// Makes git stop looking at these paths.
+    /// Makes git stop checking these paths.
     pub async fn hide_paths(
         &self,
         index: &Path,
@@ -292,13 +292,13 @@ impl Repo {
         self.update_index(index, &["--skip-worktree"], skipped).await
     }
 
-    /// Makes the private index `to` from that of the work tree, as [`Repo::private_copy`] does.
+    /// Makes the private index `to` from the work tree's index, as [`Repo::private_copy`] does.
     pub async fn private_index(&self, to: &Path, fallback: Option<&Oid>) -> Result<PrivateIndex, GitError> {
         self.private_copy(&self.index(), to, fallback).await
     }
 
-    /// Makes the private index `to` from `from`, or from the commit `fallback` (or empty) when `from` is
-    /// missing or damaged. Starts no git process in the ordinary case.
+    /// Makes the private index `to` from `from`, or from the commit `fallback` (or empty) if `from` is missing or
+    /// damaged. Usually starts no git process.
     pub async fn private_copy(
         &self,
         from: &Path,
@@ -307,7 +307,7 @@ impl Repo {
     ) -> Result<PrivateIndex, GitError> {
         let door = self.door(to);
         discard(&door, to)?;
-        // Only git-ralph works on it, but a git that was killed may have left its lock.
+        // Only git-ralph uses it, but a killed git may have left its lock.
         let lock = lock_of(to);
         if may_exist(&lock) {
             wait_while(|| may_exist(&lock)).await;
@@ -315,14 +315,14 @@ impl Repo {
         }
         let known = self.read_index(from).ok();
         if copy(from, &door, to)? && self.unsplit(to).await? {
-            // A new copy would be read again: its source will do, if it certainly was the same all the time.
+            // The entries of the source serve for the copy, if the source certainly did not change meanwhile.
             let is_same = known
                 .filter(|known| known.index().is_some())
                 .is_some_and(|known| {
                     let now = self.read_index(from);
                     now.is_ok_and(|now| Arc::ptr_eq(&known, &now))
                 });
-            // This reads the whole file, so it also proves that it is sound.
+            // This reads the whole file, so it also proves that it is undamaged.
             if let Ok(entries) = self.index_entries(if is_same { from } else { to }).await
                 && !entries.contradicts_itself
             {
@@ -347,7 +347,7 @@ impl Repo {
         Ok(whole.code == Some(0))
     }
 
-    /// Copies an index with its modification time to a place of git-ralph's; returns `false` if there is none.
+    /// Copies an index with its modification time to a place of git-ralph's; returns `false` if it is missing.
     pub fn copy_index(&self, from: &Path, to: &Path) -> Result<bool, GitError> {
         copy(from, &self.door(to), to)
     }
@@ -370,14 +370,14 @@ impl Repo {
             .and_then(|()| write_copy(&mut lock, index))
             .and_then(|()| door.rename(&lock_path, &door, &real));
         written.map_err(|source| {
-            // A lock that is left behind stops every later git command.
+            // A remaining lock would block every later git command.
             let _ = door.remove_file(&lock_path);
             file_error("write", &real, source).into()
         })
     }
 }
 
-/// Waits a moment for locks to be released, in which most are.
+/// Waits briefly for locks to be released; most are.
 pub(super) async fn wait_while(is_held: impl Fn() -> bool) {
     let deadline = tokio::time::Instant::now() + LOCK_WAIT / 5;
     while is_held() && tokio::time::Instant::now() < deadline {

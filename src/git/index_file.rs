@@ -1,6 +1,6 @@
 //! Reads index files (gitformat-index(5), versions 2 to 4), to save a git process or to find facts that git does not
-//! print: which entries need care, and which files were touched between two states of an index. Never writes. Anything
-//! unknown is left to git.
+//! print: entries that need special treatment, and files touched between two states of an index. Never writes. Leaves
+//! unknown formats to git.
 
 use std::cmp::Ordering;
 use std::fs::Metadata;
@@ -35,12 +35,12 @@ pub fn touched(file: &Metadata) -> Touched {
     (file.ctime() as u32, file.ctime_nsec() as u32, file.ino() as u32)
 }
 
-/// One entry.
+/// An index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// Its path.
     pub path: &'a [u8],
-    /// Its mode as git knows it.
+    /// Its mode in git's form.
     pub mode: u32,
     /// The object id of its content.
     pub oid: &'a [u8],
@@ -57,7 +57,7 @@ pub struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Returns whether it is a file whose bytes git would look at.
+    /// Returns whether it is a file whose content git would compare.
     pub fn is_plain_file(&self) -> bool {
         let is_file = self.mode & 0o170_000 == 0o100_000;
         is_file && self.stage == 0 && !self.assumed && !self.skipped && !self.intended
@@ -69,7 +69,7 @@ impl Entry<'_> {
     }
 }
 
-/// The bytes of an index file, and what is in them if this module knows it completely.
+/// The bytes of an index file, and its entries if this module understands it completely.
 #[derive(Debug, Default)]
 pub struct IndexFile {
     bytes: Vec<u8>,
@@ -77,12 +77,11 @@ pub struct IndexFile {
     contents: Option<Contents>,
 }
 
-/// Locates the entries in the bytes of an index. Their fields are read when they are asked for: most questions need
-/// few of them.
+/// Locates the entries in the bytes of an index. Fields are parsed on access: most callers need few of them.
 #[derive(Debug, Default)]
 struct Contents {
     places: Vec<Place>,
-    /// The paths of version 4, complete; in other versions they are in the file itself.
+    /// The full paths of version 4; other versions have them in the file itself.
     paths: Option<Vec<u8>>,
     tree: Option<Oid>,
 }
@@ -95,7 +94,7 @@ struct Place {
     path_end: u32,
 }
 
-/// A view of an index file that is known completely.
+/// A view of an index file that is completely understood.
 #[derive(Clone, Copy, Debug)]
 pub struct Index<'a> {
     bytes: &'a [u8],
@@ -120,7 +119,7 @@ impl IndexFile {
         &self.bytes
     }
 
-    /// Returns what is in it; `None` if the bytes are not an index, or not one that this module knows completely (a
+    /// Returns its entries; `None` if the bytes are no index, or not one that this module understands completely (a
     /// split index, or one with directories as entries).
     pub fn index(&self) -> Option<Index<'_>> {
         Some(Index {
@@ -130,7 +129,7 @@ impl IndexFile {
         })
     }
 
-    /// Returns its entries, in the order of their paths; none if it is not known completely.
+    /// Returns its entries, in the order of their paths; none if only git can read the file.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.index().into_iter().flat_map(Index::entries)
     }
@@ -168,7 +167,7 @@ impl<'a> Index<'a> {
         Some(place.start as usize)
     }
 
-    /// Returns the tree that it holds, if it names one.
+    /// Returns its tree, if it caches one.
     pub fn tree(self) -> Option<&'a Oid> {
         self.contents.tree.as_ref()
     }

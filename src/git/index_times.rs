@@ -1,5 +1,5 @@
-//! Notes new times of files in an index (gitformat-index(5)) without reading the files, or forgets the times: all else that
-//! the index says, the trees that it holds among it, stays true.
+//! Sets or clears the times of files in an index (gitformat-index(5)) without reading the files: its other content,
+//! including cached trees, stays valid.
 
 use std::fs;
 use std::io::Write;
@@ -12,10 +12,10 @@ use super::error::GitError;
 
 use crate::fs::{path_below, seen_itself};
 
-/// Length of the times of an entry, in bytes: the change time and the modification time, each in seconds and nanoseconds.
+/// Length of an entry's times, in bytes: the change time and the modification time, each in seconds and nanoseconds.
 const TIMES: usize = 16;
 
-/// The lower 32 bits, which is what an index keeps of a number.
+/// The lower 32 bits: an index stores no more of a number.
 fn low(number: impl TryInto<i128>) -> [u8; 4] {
     let number: i128 = number.try_into().unwrap_or_default();
     u32::try_from(number & 0xffff_ffff)
@@ -24,8 +24,8 @@ fn low(number: impl TryInto<i128>) -> [u8; 4] {
 }
 
 impl Repo {
-    /// Notes the present times of files of which nothing but the times has changed since git noted them. Returns `false`,
-    /// with the index as it was, if that is not certain for all of them. No other process may use this index.
+    /// Updates the times of files of which only the times have changed since git recorded them. Returns `false`, with
+    /// the index unchanged, if that is not certain for all of them. No other process may use this index.
     pub fn note_times(&self, index: &Path, paths: &[Vec<u8>]) -> Result<bool, GitError> {
         let read = self.read_index(index)?;
         let Some(parsed) = read.index() else {
@@ -64,8 +64,8 @@ impl Repo {
         self.write_times(index, bytes, &changes)
     }
 
-    /// Forgets the times of files, so that git reads them whatever the index says of them. Returns `false`, with the index
-    /// as it was, if the index cannot be changed. No other process may use it.
+    /// Clears the times of files, so that git reads them again. Returns `false`, with the index unchanged, if the index
+    /// cannot be changed. No other process may use it.
     pub fn forget_times(&self, index: &Path, paths: &[Vec<u8>]) -> Result<bool, GitError> {
         if paths.is_empty() {
             return Ok(true);
@@ -79,7 +79,7 @@ impl Repo {
         self.write_times(index, read.bytes().to_vec(), &changes)
     }
 
-    /// Writes times at these offsets of an index, which has these bytes now.
+    /// Writes times at these offsets of an index with these bytes.
     fn write_times(
         &self,
         index: &Path,
@@ -144,7 +144,7 @@ mod tests {
                 assert!(changed().await.is_empty());
                 assert!(repo.is_intact(&repo.index()).unwrap());
                 assert!(held.is_some() && held == repo.held_tree(&repo.index()));
-                // Another content, a file that is not tracked, and one that is gone.
+                // Changed content, an untracked file, and a missing one.
                 fs::write(repo.top.join("a"), "other").unwrap();
                 fs::write(repo.top.join("new"), "").unwrap();
                 fs::remove_file(repo.top.join("d")).unwrap();

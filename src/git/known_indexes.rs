@@ -1,5 +1,4 @@
-//! Keeps index files that were read. A large index takes longer to read than most questions about it, and a step asks
-//! several.
+//! Caches index files. Reading a large index takes longer than most queries of it, and a step makes several.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -11,7 +10,7 @@ use super::index_file::IndexFile;
 use super::stamp::Stamp;
 use crate::fs::{Links, open_regular};
 
-/// Index files that were read, by their paths.
+/// The cached index files, by path.
 #[derive(Clone, Debug, Default)]
 pub struct KnownIndexes(Arc<Mutex<HashMap<PathBuf, Known>>>);
 
@@ -22,8 +21,8 @@ struct Known {
 }
 
 impl KnownIndexes {
-    /// Reads an index file at this time, unless it is known and has not changed since; `oid` is the length of an object
-    /// id in bytes.
+    /// Reads an index file at this time, from memory if it has not changed since; `oid` is the length of an object id
+    /// in bytes.
     pub(super) fn read(&self, path: &Path, oid: usize, now: SystemTime) -> io::Result<Arc<IndexFile>> {
         let mut file = open_regular(path, Links::Followed)?;
         let stamp = Stamp::of(&file.metadata()?);
@@ -102,7 +101,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("index");
         let known = KnownIndexes::default();
-        // The same size and inode. Whether the change time is another one depends on the system's clock.
+        // The same size and inode. Whether the change time differs depends on the system's clock.
         for content in ["one", "two", "six"] {
             fs::write(&path, content).unwrap();
             let now = changed(&path) + SETTLED;

@@ -1,5 +1,5 @@
-//! Keeps the values of loose refs that were read: a loop with many attempts has many, and reads all of them before and
-//! after each attempt.
+//! Caches the values of loose refs: a loop with many attempts has many refs, and reads all of them before and after
+//! each attempt.
 
 use std::collections::HashMap;
 use std::fs::Metadata;
@@ -12,14 +12,14 @@ use super::ref_file::RefFile;
 use super::stamp::Stamp;
 use crate::names::Oid;
 
-/// The object ids of refs that were read, by the inodes of their files: a path takes long to make and to compare, and the
-/// stamp has the rest.
+/// The object ids of known refs, by the inodes of their files: paths are slow to build and to compare, and the stamp
+/// identifies the rest.
 #[derive(Clone, Debug, Default)]
 pub struct KnownRefs(Arc<Mutex<HashMap<u64, (Stamp, Oid)>>>);
 
 impl KnownRefs {
-    /// Reads the regular file of a ref at this time, unless it is known and has not changed since. `found` was seen before: a
-    /// file that changes in between has another stamp the next time.
+    /// Reads the regular file of a ref at this time, from memory if it has not changed since. `found` is its earlier
+    /// metadata: a file that changes in between has another stamp at the next read.
     pub(super) fn read(
         &self,
         path: impl FnOnce() -> PathBuf,

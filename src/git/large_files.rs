@@ -10,11 +10,11 @@ use super::foreign::batch;
 use crate::fs::target_of;
 use crate::names::Oid;
 
-/// A pointer has fewer bytes.
+/// Maximum size of a pointer in bytes.
 const MOST: u64 = 1024;
 
 impl Repo {
-    /// Returns the file with the content of each of these blobs that is a pointer, and whose content is here. Two processes.
+    /// Returns the local content files of the blobs that are pointers. Two processes.
     pub async fn large_files(&self, blobs: &[Oid]) -> Result<BTreeMap<Oid, PathBuf>, GitError> {
         let kinds = self.git.kinds_of(blobs).await?;
         let is_small = |kind: &Option<_>| kind.as_ref().is_some_and(|kind: &super::Kind| kind.size < MOST);
@@ -39,7 +39,7 @@ impl Repo {
 }
 
 impl super::Git {
-    /// Returns the contents of these blobs, without those that are not here, in one process.
+    /// Returns the contents of the existing ones of these blobs, in one process.
     pub async fn contents(&self, blobs: &[Oid]) -> Result<BTreeMap<Oid, Vec<u8>>, GitError> {
         if blobs.is_empty() {
             return Ok(BTreeMap::new());

@@ -1,5 +1,5 @@
-//! Reads a repository from its files alone (gitrepository-layout(5)), for questions that hooks and shell prompts ask
-//! often and that must not start a process. An unusual layout is left to git.
+//! Reads a repository from its files alone (gitrepository-layout(5)), for frequent questions of hooks and shell prompts
+//! that must not start a process. Leaves an unusual layout to git.
 
 use std::env;
 use std::ffi::OsString;
@@ -47,7 +47,7 @@ pub enum LayoutHead {
     Branch(String),
     /// An object id.
     Detached(String),
-    /// Only git can tell: the refs are not in files, or the file cannot be read.
+    /// Only git can tell: the refs are not in files, or the file is unreadable.
     Unknown,
 }
 
@@ -62,16 +62,16 @@ impl LayoutHead {
 }
 
 impl RepoLayout {
-    /// Finds the repository in which git runs a hook: the environment names its git directory, or it is the
-    /// one of the current directory (githooks(5)).
+    /// Finds the repository in which git runs a hook: the environment names its git directory, or it is the one of the
+    /// current directory (githooks(5)).
     pub fn of_hook() -> Option<Self> {
         let git_dir = from_environment("GIT_DIR").or_else(|| git_dir_at(Path::new(".git")))?;
         let common_dir = from_environment("GIT_COMMON_DIR").unwrap_or_else(|| common_dir_of(&git_dir));
         Some(Self { git_dir, common_dir })
     }
 
-    /// Finds the repository around a directory: the one that the environment names, else the nearest one above. One
-    /// that another user owns is used only if git accepts it (`safe.directory`); git is asked about no other.
+    /// Finds the repository around a directory: the one named by the environment, else the nearest one above. A
+    /// repository of another user is used only if git accepts it (`safe.directory`); git is run for no other.
     pub async fn around(dir: &Path) -> Option<Self> {
         if let Some(named) = from_environment("GIT_DIR") {
             return Self::of(dir.join(named));
@@ -88,14 +88,14 @@ impl RepoLayout {
         asked.bytes().await.is_ok().then_some(layout)
     }
 
-    /// Returns whether git would block forever in a directory: it opens anything called HEAD, even a pipe.
+    /// Returns whether git would block forever in a directory: it opens any entry named HEAD, even a pipe.
     pub fn is_waited_for(dir: &Path) -> bool {
         let blocks = |head: PathBuf| seen(&head).is_some_and(|found| !found.is_file() && !found.is_dir());
         let mut dirs = dir.ancestors();
         dirs.any(|dir| blocks(dir.join("HEAD")) || blocks(dir.join(".git/HEAD")) || blocks(dir.join(".git")))
     }
 
-    /// Finds the repository whose work tree holds `dir`, and the top directory of that work tree.
+    /// Finds the repository whose work tree contains `dir`, and the top directory of that work tree.
     pub fn above(dir: &Path) -> Option<(PathBuf, Self)> {
         // The shell may have reached this directory through a symlink.
         let real = dir.canonicalize();
@@ -103,15 +103,15 @@ impl RepoLayout {
         dirs.find_map(|top| Some((top.to_owned(), Self::of_work_tree(top)?)))
     }
 
-    /// Finds the repository whose work tree holds `dir` as git finds it, with all paths resolved. Returns `None` if git
-    /// may see it in another way: it belongs to another user, is on another file system, or lacks a part.
+    /// Finds the repository whose work tree contains `dir` as git finds it, with all paths resolved. Returns `None` if
+    /// git's result may differ: it belongs to another user, is on another file system, or lacks a part.
     pub fn certainly_above(dir: &Path) -> Option<(PathBuf, Self)> {
         let (top, layout) = Self::above(dir)?;
         let git_dir = layout.git_dir.canonicalize().ok()?;
         let common_dir = layout.common_dir.canonicalize().ok()?;
         let device = |path: &Path| Some(seen(path)?.dev());
         let is_dir = |path: PathBuf| seen(&path).is_some_and(|found| found.is_dir());
-        // A directory with one of these may be a git directory itself, or have one.
+        // A directory with one of these may be, or contain, a git directory.
         let real = dir.canonicalize().ok()?;
         let mut below = real.ancestors().take_while(|dir| *dir != top);
         let is_whole = device(dir)? == device(&top)?
@@ -141,7 +141,7 @@ impl RepoLayout {
         Some(Self { git_dir, common_dir })
     }
 
-    /// Returns whether the refs are stored in a form that only git can read.
+    /// Returns whether the refs are stored in a format that only git can read.
     pub fn has_hidden_refs(&self) -> bool {
         may_exist(&self.common_dir.join("reftable"))
     }
@@ -152,7 +152,7 @@ impl RepoLayout {
             return LayoutHead::Unknown;
         };
         match text.strip_prefix("ref:").map(str::trim) {
-            // If refs are stored in tables, the file names a branch that cannot exist.
+            // If refs are stored in tables, the file names an invalid branch.
             Some("refs/heads/.invalid") => LayoutHead::Unknown,
             Some(name) => LayoutHead::Branch(name.to_owned()),
             None => LayoutHead::Detached(text.trim().to_owned()),
@@ -202,8 +202,8 @@ impl RepoLayout {
         self.packed(name).as_deref() == Some(old) && !may_exist(&self.common_dir.join("packed-refs.lock"))
     }
 
-    /// Returns whether the history of `new` contains `old`; asks git unless a few loose commits show it, or show that it
-    /// contains `descendant`, a known descendant of `old`. Returns true also when git cannot tell.
+    /// Returns whether the history of `new` contains `old`; runs git unless a few loose commits show it, or show that
+    /// it contains `descendant`, a known descendant of `old`. Returns true also if git cannot tell.
     pub async fn contains(&self, new: &str, old: &Oid, descendant: Option<&Oid>) -> bool {
         let objects = self.common_dir.join("objects");
         let olds: Vec<&Oid> = descendant.into_iter().chain([old]).collect();
@@ -255,8 +255,8 @@ pub fn registered_top(registration: &Path) -> Option<PathBuf> {
     link.parent().map(Path::to_owned)
 }
 
-/// Finds the git directories around `dir`, with objects, and with refs or loops, and the top of their work tree, even if git cannot
-/// read them.
+/// Finds the git directories around `dir`, with objects, and with refs or loops, and the top of their work tree, even
+/// if git cannot read them.
 pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
     let real = dir.canonicalize();
     real.as_deref().unwrap_or(dir).ancestors().find_map(|top| {
@@ -264,13 +264,13 @@ pub fn git_directories(dir: &Path) -> Option<(PathBuf, RepoLayout)> {
         let git_dir = whole(top.join(git_dir_at(&top.join(".git"))?));
         let common_dir = whole(common_dir_of(&git_dir));
         let is_dir = |name: &str| seen(&common_dir.join(name)).is_some_and(|found| found.is_dir());
-        // An attempt that was cut off may have taken the refs away.
+        // An interrupted attempt may have removed the refs.
         let is_one = is_dir("objects") && (is_dir("refs") || is_dir("ralph"));
         is_one.then(|| (top.to_owned(), RepoLayout { git_dir, common_dir }))
     })
 }
 
-/// Returns the nearest file `.git` at or above a directory, and the place of no repository that it names; `None` if it is a
+/// Returns the nearest file `.git` at or above a directory, and the missing repository that it names; `None` if it is a
 /// directory, or names a repository.
 pub fn leads_nowhere(dir: &Path) -> Option<(PathBuf, PathBuf)> {
     let real = dir.canonicalize();
@@ -284,7 +284,7 @@ pub fn leads_nowhere(dir: &Path) -> Option<(PathBuf, PathBuf)> {
     RepoLayout::of(place.clone()).is_none().then_some((file, place))
 }
 
-/// Returns whether a file belongs to the current user, or to the user who became root by sudo, as git judges it.
+/// Returns whether a file belongs to the current user, or to the user of sudo, by git's rules.
 fn is_ours(path: &Path) -> bool {
     let we = geteuid().as_raw();
     let sudo = || env::var("SUDO_UID").ok()?.parse::<u32>().ok();
@@ -315,7 +315,7 @@ fn common_dir_of(git_dir: &Path) -> PathBuf {
     }
 }
 
-/// Reads one of git's short files. A pipe or device in its place is left to git.
+/// Reads one of git's short files. Leaves a pipe or device in its place to git.
 fn read_text(path: &Path) -> io::Result<String> {
     read_regular_text(path, Links::Followed, MOST)
 }

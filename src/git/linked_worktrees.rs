@@ -15,14 +15,14 @@ use crate::held::Held;
 use crate::names::Oid;
 use crate::paths::path_of;
 
-/// The longest wait for another work tree to be made; then it is tried beside it, as any git does.
+/// Maximum wait for another work tree to be made; after it, git runs in parallel, as any git does.
 const MAKING: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(10);
 
 /// A work tree of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkTreeInfo {
-    /// Its top directory; that of the repository itself if the repository is bare.
+    /// Its top directory; for a bare repository, the repository's own directory.
     pub top: PathBuf,
     /// The commit that is checked out in it.
     pub head: Option<Oid>,
@@ -30,25 +30,25 @@ pub struct WorkTreeInfo {
     pub branch: Option<String>,
     /// The reason for which it is locked; `None` if it is not.
     pub locked: Option<String>,
-    /// True if the repository has no work tree there: it is bare, or only the work tree itself knows where it is.
+    /// True if the repository has no work tree there: it is bare, or only the work tree itself knows its path.
     pub is_bare: bool,
 }
 
-/// The beginning of a new work tree.
+/// The start of a new work tree.
 #[derive(Clone, Copy, Debug)]
 pub enum BeginsAt<'a> {
     /// This commit, with HEAD detached.
     Commit(&'a Oid),
-    /// This branch, named in short, even if a work tree that is gone had it checked out.
+    /// This branch, by its short name, even if a missing work tree had it checked out.
     Branch(&'a str),
 }
 
 impl Repo {
-    /// Lists the work trees of the repository, the main one first. Git takes the place of the repository's directory for
-    /// that of the main work tree; seen from there, it is where it is. Seen from another one, git's own directory is no work
-    /// tree.
+    /// Lists the work trees of the repository, the main one first. Git derives the path of the main work tree from the
+    /// repository's directory; run in the main work tree, it reports the real path. From another one, git's own
+    /// directory is no work tree.
     pub async fn work_trees(&self) -> Result<Vec<WorkTreeInfo>, GitError> {
-        // Its own may be gone.
+        // The present work tree may be missing.
         let mut found = Git::at(&self.common_dir).work_trees().await?;
         if let Some(main) = found.first_mut() {
             if is_same_dir(&self.git_dir, &self.common_dir) {
@@ -60,7 +60,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// Finds the top directory of the main work tree; that of the repository itself if that is all there is to know.
+    /// Finds the top directory of the main work tree; the repository's own directory if nothing else is known.
     pub async fn main_top(&self) -> Result<Option<PathBuf>, GitError> {
         let main = self.work_trees().await?.into_iter().next();
         Ok(main.map(|main| main.top))
@@ -76,9 +76,8 @@ impl Git {
         Ok(listed(&bytes))
     }
 
-    /// Makes a linked work tree that is locked for this reason from its first moment on: git then neither prunes nor
-    /// removes it. The directory must be absent or empty. A work tree that was there and is gone is replaced, unless it
-    /// is locked.
+    /// Makes a linked work tree that is locked for this reason from the start: git then neither prunes nor removes it.
+    /// The directory must be absent or empty. A registered work tree that is missing is replaced, unless it is locked.
     pub async fn add_work_tree(
         &self,
         top: &Path,
@@ -100,7 +99,7 @@ impl Git {
         self.cmd("worktree", args).done().await
     }
 
-    /// Unlocks a work tree; one that is not locked stays as it is.
+    /// Unlocks a work tree; has no effect on an unlocked one.
     pub async fn unlock_work_tree(&self, top: &Path) -> Result<(), GitError> {
         let args = [OsStr::new("unlock"), "--".as_ref(), top.as_os_str()];
         let _alone = self.hold_work_trees().await;
@@ -108,8 +107,8 @@ impl Git {
         Ok(())
     }
 
-    /// Removes a work tree that is not locked, with the files that git ignores in it; by force (`-f`), with everything; by
-    /// force twice, also a locked one.
+    /// Removes an unlocked work tree, with its ignored files; with `-f`, with all files; with `-f` twice, even a locked
+    /// one.
     pub async fn remove_work_tree(&self, top: &Path, force: &[&str]) -> Result<(), GitError> {
         let options = ["remove"].iter().chain(force).chain(&["--"]);
         let args = options.map(OsStr::new).chain([top.as_os_str()]);
@@ -117,8 +116,8 @@ impl Git {
         self.cmd("worktree", args).done().await
     }
 
-    /// Waits until no other git-ralph makes or removes a work tree of this repository: the gits that do so do not wait for each
-    /// other. A git that outlives us keeps the lock. `None` if the file system locks no directories, or the wait was too long.
+    /// Waits until no other git-ralph makes or removes a work tree of this repository: git itself does not wait. A git
+    /// that outlives this process keeps the lock. `None` if the file system locks no directories, or after a long wait.
     async fn hold_work_trees(&self) -> Option<Held> {
         let top = self.top();
         let layout = RepoLayout::of_work_tree(top);

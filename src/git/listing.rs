@@ -1,4 +1,4 @@
-//! Lists what the work tree has besides the content of an index: changed, untracked and ignored paths.
+//! Lists the paths of a work tree beyond the content of an index: changed, untracked and ignored ones.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -17,16 +17,16 @@ pub struct Differences {
     pub untracked: Vec<Vec<u8>>,
 }
 
-/// The beginning of a path that is certainly relative to the top.
+/// A prefix that makes a path certainly relative to the top.
 const HERE: &[u8] = b"./";
 
-/// Returns the names by which to ask about paths.
+/// Returns the input that queries these paths.
 pub(super) fn names_of(paths: &[Vec<u8>]) -> Vec<u8> {
     let names = paths.iter().map(|path| [HERE, path.as_slice(), b"\0"].concat());
     names.collect::<Vec<_>>().concat()
 }
 
-/// Returns a path that was asked about.
+/// Returns the path of a query.
 pub(super) fn from_top(name: &[u8]) -> Vec<u8> {
     name.strip_prefix(HERE).unwrap_or(name).to_vec()
 }
@@ -77,7 +77,7 @@ impl Repo {
         Ok(different.iter().all(is_aside))
     }
 
-    /// Lists the paths in the work tree that are not in `index`, one by one: a directory stands for its contents only
+    /// Lists the paths in the work tree that are not in `index`, one by one: a directory represents its contents only
     /// if an ignore rule matches the directory itself, or if it is a repository. Scans the work tree once; writes
     /// nothing.
     pub async fn outside(&self, index: &Path) -> Result<Outside, GitError> {
@@ -139,7 +139,7 @@ impl Repo {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
-        // A name that begins with a colon would be a pattern, and this command has no literal paths.
+        // A name that begins with a colon would be a pattern; this command cannot take literal pathspecs.
         let args = ["-z", "--stdin"].iter().chain(options).copied();
         let asked = self.git.cmd("check-ignore", args);
         let asked = asked.index(index).stdin(names_of(paths));

@@ -1,5 +1,4 @@
-//! Finds git's locks, tells whether another git process runs, so that a lock may not be stale, and removes stale ones.
-//! Takes no lock itself.
+//! Finds git's locks, decides whether another git process may hold them, and removes stale ones. Takes no lock itself.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,7 +12,7 @@ use crate::fs::{entries_of, may_exist, read_if_there, seen_in, seen_itself};
 use crate::paths::real;
 use crate::processes::{Program, Stat, Table, began_by, ourselves, program};
 
-/// Number of moments for which a lock that another work tree may hold is waited for.
+/// Maximum number of waits for a lock that another work tree may hold.
 const TURNS: u32 = 11;
 
 /// Returns git's existing locks, except those of single refs.
@@ -30,7 +29,7 @@ pub fn of_git(repo: &Repo) -> Vec<PathBuf> {
     locks
 }
 
-/// Lists the locks of HEAD and the like, such as `ORIG_HEAD` and `AUTO_MERGE`: refs with upper-case names beside it
+/// Lists the locks of HEAD and pseudorefs such as `ORIG_HEAD` and `AUTO_MERGE`: refs with upper-case names beside it
 /// (gitglossary(7), "pseudoref").
 fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
     let paths = seen_in(git_dir).map(|entry| entry.path());
@@ -42,7 +41,7 @@ fn of_pseudorefs(git_dir: &Path) -> Vec<PathBuf> {
     paths.filter(is_one).collect()
 }
 
-/// Returns whether a lock belongs to all work trees of the repository, so that a git in any of them can hold it.
+/// Returns whether all work trees of the repository share a lock, so that a git in any of them can hold it.
 pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
     let names = ["packed-refs.lock", "config.lock", "shallow.lock"];
     let is_named = names.iter().any(|name| lock == repo.common_dir.join(name));
@@ -52,13 +51,13 @@ pub fn is_shared(repo: &Repo, lock: &Path) -> bool {
     is_named || is_of_ref || of_stash(repo).contains(&lock.to_owned())
 }
 
-/// Returns the paths of the locks of the stash: of its ref, and of its reflog, from which git takes an entry that is
-/// dropped (git-reflog(1), `delete`).
+/// Returns the paths of the locks of the stash: of its ref, and of its reflog, which git locks to drop an entry
+/// (git-reflog(1), `delete`).
 pub fn of_stash(repo: &Repo) -> [PathBuf; 2] {
     ["refs/stash.lock", "logs/refs/stash.lock"].map(|name| repo.common_dir.join(name))
 }
 
-/// Refuses a repository in which a git holds a lock, or left one.
+/// Refuses a repository in which a git holds a lock, or has left one.
 ///
 /// # Errors
 /// [`GitError::Locked`] with the first lock that is not released.
@@ -67,9 +66,9 @@ pub async fn require_free(repo: &Repo) -> Result<(), GitError> {
     lock.map_or(Ok(()), |lock| Err(GitError::Locked(lock)))
 }
 
-/// Waits for locks to be released: a moment, and longer for those that all work trees share while a git works in any of
-/// them. Returns those that were not. Of the shared ones, gits take one after the other, and each waits for its turn: a
-/// lock of the same name that another git has taken since does not count.
+/// Waits for locks to be released: briefly, and longer for shared ones while a git runs in any work tree. Returns those
+/// that were not released. Git processes take shared locks in turn: a lock of the same name that another git has taken
+/// since does not count.
 pub async fn stuck(repo: &Repo, locks: &[PathBuf]) -> Vec<PathBuf> {
     let stamp = |lock: &Path| seen_itself(lock).map(|found| Stamp::of(&found));
     let found: Vec<(&PathBuf, Stamp)> = locks
@@ -92,7 +91,7 @@ pub async fn stuck(repo: &Repo, locks: &[PathBuf]) -> Vec<PathBuf> {
     left()
 }
 
-/// Removes the locks that no process holds; returns their number. A git that runs in another window gets a moment to
+/// Removes the locks that no process holds; returns their number. First waits briefly for a git in another terminal to
 /// finish.
 ///
 /// # Errors
@@ -120,12 +119,12 @@ fn all_tops(repo: &Repo) -> Option<Vec<PathBuf>> {
     Some(tops.map(Path::to_owned).collect())
 }
 
-/// Returns whether a git that lives can hold one of these locks: one that works in this work tree, or, for locks that all
-/// share, in any of the repository, and that began before the last of them was written. `None` if that cannot be seen.
+/// Returns whether a living git can hold one of these locks: a git in this work tree, or, for shared locks, in any of
+/// the repository, that started before the last of them was written. `None` if unknown.
 pub fn may_be_held(repo: &Repo, locks: &[PathBuf]) -> Option<bool> {
     let everywhere = locks.iter().any(|lock| is_shared(repo, lock));
     let written = locks.iter().map(|lock| seen_itself(lock)?.modified().ok());
-    // A lock without a time may be anyone's.
+    // A lock without a time may belong to any git.
     let written = written.collect::<Option<Vec<SystemTime>>>();
     let written = written.and_then(|times| times.into_iter().max());
     let table = Table::read()?;
@@ -178,7 +177,7 @@ fn waits_for_others(program: &Program) -> bool {
         || command.is_some_and(|command| READERS.contains(&command) || serves(command))
 }
 
-/// Returns the command in the words of a git, behind git's own options.
+/// Returns the subcommand of a git command line, after git's own options.
 fn command_of(words: &[Vec<u8>]) -> Option<&[u8]> {
     const WITH_VALUE: [&[u8]; 5] = [b"-c", b"-C", b"--git-dir", b"--work-tree", b"--namespace"];
     let mut words = words.iter().skip(1).map(Vec::as_slice);
@@ -210,7 +209,7 @@ mod tests {
         );
         fs::write(&lock, "").unwrap();
         let taken_anew = async {
-            // After the first look, which does not wait for anything.
+            // After the first check, which does not wait.
             tokio::task::yield_now().await;
             fs::write(&next, "").unwrap();
             fs::rename(&next, &lock).unwrap();
@@ -230,7 +229,7 @@ mod tests {
         fs::write(&locks[0], "").unwrap();
         let written = async {
             tokio::task::yield_now().await;
-            // Git writes it while it holds it, and may then ask for a message.
+            // Git writes the lock while it holds it, and may then ask for a message.
             fs::write(&locks[0], "an index").unwrap();
         };
         let (stuck, ()) = tokio::join!(stuck(&repo, &locks), written);
@@ -298,7 +297,7 @@ mod tests {
         duct::cmd!("git", "init", "-q").dir(dir.path()).run().unwrap();
         let (repo, _) = crate::git::discover(dir.path()).await.unwrap();
         assert_eq!(all_tops(&repo).unwrap().len(), 1);
-        // Nothing but a file can be read.
+        // Only a file can be read.
         fs::create_dir_all(repo.common_dir.join("worktrees/w/gitdir")).unwrap();
         assert_eq!(all_tops(&repo), None);
     }

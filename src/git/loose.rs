@@ -1,4 +1,4 @@
-//! Reads commits from loose objects (gitformat-loose(5)), for a question that hooks ask at each commit.
+//! Reads commits from loose objects (gitformat-loose(5)), for a question of the hooks at each commit.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -8,12 +8,12 @@ use flate2::bufread::ZlibDecoder;
 use crate::fs::{Links, open_regular};
 use crate::names::Oid;
 
-/// Number of commits that are read before git is asked instead.
+/// Maximum number of commits that are read before git is asked.
 const MOST_COMMITS: usize = 64;
-/// Bytes of a commit that are read; its parents are at the beginning.
+/// Maximum number of bytes of a commit that are read; its parents are at the beginning.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Returns whether the history of `new`, as far as it is in loose commits, contains one of `olds`; `false` also means
+/// Returns whether the history of `new` contains one of `olds`, as far as it is in loose commits; `false` also means
 /// unknown. Follows first parents.
 pub(super) fn is_known_to_contain(objects: &Path, new: &Oid, olds: &[&Oid]) -> bool {
     let mut commit = new.clone();
@@ -32,7 +32,7 @@ pub(super) fn is_known_to_contain(objects: &Path, new: &Oid, olds: &[&Oid]) -> b
     false
 }
 
-/// Returns the tree of a loose commit; `None` if it is no such thing.
+/// Returns the tree of a loose commit; `None` if there is none.
 pub(super) fn tree(objects: &Path, commit: &Oid) -> Option<Oid> {
     tree_and_parents(objects, commit)?.0
 }

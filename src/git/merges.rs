@@ -1,4 +1,4 @@
-//! Merges trees in the object database. What an attempt wrote has no say in how: the attributes are those of the target, and
+//! Merges trees in the object database. Files of an attempt do not influence how: the attributes are the target's, and
 //! no merge driver is run.
 
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::names::Oid;
 /// The result: a tree, or the paths with conflicts.
 type Merged = Result<Oid, Vec<Vec<u8>>>;
 
-/// Settings of every merge, whatever the user's are.
+/// Settings of every merge, independent of the user's.
 const SETTINGS: [&str; 3] = [
     "merge.directoryRenames=conflict",
     "merge.renames=true",
@@ -22,8 +22,8 @@ const SETTINGS: [&str; 3] = [
 ];
 
 impl Repo {
-    /// Merges `theirs` into the target `ours` with the common state `base` (each a tree, or a commit that stands for its
-    /// tree), in the object database. The inner `Err` holds the conflicting paths.
+    /// Merges `theirs` into the target `ours` with the common state `base` (each a tree, or a commit with that tree),
+    /// in the object database. The inner `Err` has the conflicting paths.
     pub async fn merge(&self, base: &Oid, ours: &Oid, theirs: &Oid) -> Result<Merged, GitError> {
         let trees = self.git.existing_trees([base, ours, theirs]).await?;
         self.merge_trees(trees.each_ref()).await
@@ -31,7 +31,7 @@ impl Repo {
 
     /// Merges two trees, `theirs` into the target `ours`, with the tree `base` in common.
     pub async fn merge_trees(&self, [base, ours, theirs]: [&Oid; 3]) -> Result<Merged, GitError> {
-        // Git reads the attributes for a merge from the work tree that it is in.
+        // Git reads the attributes for a merge from the work tree in which it runs.
         let place = temporary_in(&self.git_dir)?;
         self.write_attributes(ours, place.path()).await?;
         let drivers = self.drivers().await?;
@@ -69,7 +69,7 @@ impl Repo {
         }
     }
 
-    /// Merges what two texts have made of a common one; where both have added lines at the same place, those of `ours` come first.
+    /// Merges two texts' changes to a common one; if both added lines at the same place, those of `ours` come first.
     pub async fn merge_texts(&self, [ours, base, theirs]: [&[u8]; 3]) -> Result<Vec<u8>, GitError> {
         let place = temporary_in(&self.git_dir)?;
         let door = Below::new(place.path());
@@ -93,7 +93,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Returns settings that put a program which fails into the place of each merge driver: such a path is a conflict.
+    /// Returns settings that replace each merge driver by a failing program: such a path is a conflict.
     async fn drivers(&self) -> Result<Vec<String>, GitError> {
         let args = ["-z", "--name-only", "--get-regexp", r"^merge\..*\.driver$"];
         let listed = self.git.cmd("config", args).any_exit().await?;

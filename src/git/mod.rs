@@ -1,8 +1,8 @@
 //! Git, as typed verbs over the git binary.
 //!
 //! Every call goes through [`Git::cmd`], which pins the settings and variables with which a user's configuration, hooks
-//! or environment could change the result. Only object ids and full ref names are used; nothing here merges, checks out
-//! or commits with porcelain. Paths are bytes. This module knows nothing of loops, stories or agents.
+//! or environment could change the result. Uses only object ids and full ref names; never merges, checks out or commits
+//! with porcelain. Paths are bytes. This module does not know loops, stories or agents.
 
 mod apart;
 mod checksum;

@@ -1,4 +1,4 @@
-//! Finds what is new in a tree by comparing the indexes that hold it and another, without a process.
+//! Finds the new entries of a tree by comparing the indexes of two trees, without a process.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use super::error::GitError;
 use super::index_file::{self, GITLINK};
 use crate::names::Oid;
 
-/// The differences between a tree and another.
+/// The differences from one tree to another.
 #[derive(Debug, Default)]
 pub(super) struct New {
-    /// The changed paths, with git's status letters; `None` if git has to be asked.
+    /// The changed paths, with git's status letters; `None` if git must be asked.
     pub changes: Option<Vec<(u8, Vec<u8>)>>,
     /// The new gitlinks.
     pub links: Vec<Vec<u8>>,
 }
 
-/// Compares two indexes instead of the trees that they hold; returns `None` if they do not certainly hold these trees.
+/// Compares two indexes instead of their trees; returns `None` unless they certainly have these trees.
 pub(super) fn compared(repo: &Repo, known: &Path, base: &Oid, index: &Path, tree: &Oid) -> Option<New> {
     let (was, is) = (repo.read_index(known).ok()?, repo.read_index(index).ok()?);
     if was.index()?.tree() != Some(base) || is.index()?.tree() != Some(tree) {
@@ -50,8 +50,8 @@ pub(super) fn compared(repo: &Repo, known: &Path, base: &Oid, index: &Path, tree
 }
 
 impl Repo {
-    /// Lists the differences between two trees, as `Git::diff_trees` does. Each comes with an index that may hold it: if
-    /// both do, no git is run.
+    /// Lists the differences between two trees, as `Git::diff_trees` does. Each comes with an index that may have it:
+    /// if both do, no git is run.
     pub async fn differences_of_trees(
         &self,
         (from, from_index): (&Oid, &Path),

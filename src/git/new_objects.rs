@@ -1,5 +1,5 @@
-//! Makes new objects without a process: commits, and trees of a few files. They are written as git writes loose objects
-//! (gitformat-loose(5)): whole, synced, and under their final name at once.
+//! Makes new objects without a process: commits, and trees of a few files. Writes them as git writes loose objects
+//! (gitformat-loose(5)): complete, synced, and renamed into place.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -25,7 +25,7 @@ struct NewObject<'a> {
 }
 
 impl Repo {
-    /// Makes a commit object; no ref points to it yet, no hook runs, nothing is signed.
+    /// Makes a commit object, without a ref, a hook or a signature.
     pub async fn commit_tree(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
         let who = match self.signers.lines() {
             Some(lines) => lines,
@@ -34,20 +34,20 @@ impl Repo {
         self.commit(tree, parents.iter().copied(), &who, message).await
     }
 
-    /// Makes a commit with git-ralph as its author, whatever the user's identity.
+    /// Makes a commit with git-ralph as its author, independent of the user's identity.
     pub async fn own_commit(&self, tree: &Oid, parents: &[&Oid], message: &str) -> Result<Oid, GitError> {
         let who = Signers::own().lines().unwrap_or_else(git_ralph);
         self.commit(tree, parents.iter().copied(), &who, message).await
     }
 
-    /// Makes a commit that keeps a tree and any number of other commits alive, even if an attempt deletes the refs that
-    /// name them. The same commits give the same object.
+    /// Makes a commit that keeps a tree and any number of other commits alive, even if an attempt deletes their refs.
+    /// The same commits give the same object.
     pub async fn anchor(&self, tree: &Oid, commits: &[Oid]) -> Result<Oid, GitError> {
         let message = "everything that was named when the loop began";
         self.commit(tree, commits, &git_ralph(), message).await
     }
 
-    /// Makes a temporary commit, only to be merged.
+    /// Makes a temporary commit for a merge.
     pub(super) async fn made_up(&self, tree: &Oid, parents: &[Oid]) -> Result<Oid, GitError> {
         self.commit(tree, parents, &git_ralph(), "made up for a merge")
             .await
@@ -79,7 +79,7 @@ impl Repo {
         self.write_object("tree", &[], Compression::fast()).await
     }
 
-    /// Returns the tree of a commit, or the empty one where there is none yet.
+    /// Returns the tree of a commit, or the empty tree if there is no commit.
     pub async fn tree_at(&self, head: Option<&Oid>) -> Result<Oid, GitError> {
         match head {
             Some(head) => self.git.tree_of(head).await,
@@ -87,14 +87,14 @@ impl Repo {
         }
     }
 
-    /// Stores a file unchanged in a tree of its own, under `name`.
+    /// Stores a file unchanged in a new tree, under `name`.
     pub async fn store_file(&self, file: &Path, name: &str) -> Result<Oid, GitError> {
         let bytes = read(file)?;
-        // Object ids do not compress, and trying takes long for a large index.
+        // Object ids do not compress, and trying is slow for a large index.
         self.store(&[(name, &bytes)], Compression::none()).await
     }
 
-    /// Stores texts in a tree; the names must be in the order of a tree.
+    /// Stores texts in a tree; the names must be in tree order.
     pub async fn store_files(&self, files: &[(&str, &[u8])]) -> Result<Oid, GitError> {
         self.store(files, Compression::fast()).await
     }
@@ -114,8 +114,8 @@ impl Repo {
         self.write_object("tree", &entries, Compression::fast()).await
     }
 
-    /// Writes an object. Leaves it to git if the repository has rules of its own for the permissions of its files, or if
-    /// the file cannot be written: git knows the reason.
+    /// Writes an object. Leaves it to git if the repository has its own rules for file permissions, or if the file
+    /// cannot be written: git reports the reason.
     async fn write_object(
         &self,
         kind: &'static str,
@@ -137,14 +137,14 @@ impl Repo {
     }
 }
 
-/// Returns the lines of a commit whose author and time mean nothing.
+/// Returns the lines of a commit with a fixed author and time.
 fn git_ralph() -> String {
     let who = "git-ralph <git-ralph@localhost> 0 +0000";
     format!("author {who}\ncommitter {who}\n")
 }
 
 impl Git {
-    /// Asks git who makes a commit now, and when.
+    /// Asks git for the author and committer lines of a commit made now.
     async fn signer_lines(&self) -> Result<String, GitError> {
         let ask = |name: &'static str| self.cmd("var", [name]).bytes();
         let (author, committer) = tokio::join!(ask("GIT_AUTHOR_IDENT"), ask("GIT_COMMITTER_IDENT"));
@@ -158,7 +158,7 @@ impl Git {
 }
 
 impl NewObject<'_> {
-    /// Writes it below git's directory unless it is there; returns its id, of `length` bytes.
+    /// Writes the object below git's directory unless it exists; returns its id, of `length` bytes.
     fn write(&self, door: &Below, length: usize) -> io::Result<Oid> {
         let header = header_of(self.kind, self.content);
         let hex = hash_of(&header, self.content, length);
@@ -166,14 +166,14 @@ impl NewObject<'_> {
         let (dir, name) = hex.split_at(2);
         let dir = Path::new("objects").join(dir);
         let path = dir.join(name);
-        // A new time keeps `git gc` from removing an object that nothing names yet. One that a clone shares is written again.
+        // A new time keeps `git gc` from removing an unreferenced object. An object shared by a clone is written again.
         match door.touch(&path) {
             Ok(true) => return Ok(oid),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         door.make_dir(&dir, 0o777).map_err(|error| error.source)?;
-        // `git gc` removes files of this name that a crash left behind.
+        // `git gc` removes files of this name after a crash.
         let new = dir.join(format!("tmp_obj_{:08x}", fastrand::u32(..)));
         let mut encoder = ZlibEncoder::new(door.make_file(&new, 0o444)?, self.compression);
         let written = encoder
