@@ -1,4 +1,4 @@
-//! Permissions that the owner of a file needs, and what may not be in a directory of our own.
+//! Permissions that the owner of a file needs, and removal of special files from git-ralph's directories.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,14 +14,13 @@ use super::reading::has_other_names;
 
 /// Returns the umask: the permissions that new files and directories do not get.
 pub fn umask_now() -> u32 {
-    // The only way to read it is to set it.
+    // The only way to read the umask is to set it.
     let mask = umask(Mode::from_bits_truncate(0o022));
     umask(mask);
     widened(mask.bits())
 }
 
-/// Returns whether something is there whose owner lacks one of these permissions (for a directory, any
-/// permission).
+/// Returns whether a path exists whose owner lacks one of these permissions (for a directory, any permission).
 pub fn lacks(path: &Path, needed: u32) -> bool {
     path.symlink_metadata().is_ok_and(|found| {
         let needed = if found.is_dir() { 0o700 } else { needed };
@@ -30,8 +29,8 @@ pub fn lacks(path: &Path, needed: u32) -> bool {
 }
 
 impl Below {
-    /// Removes links, pipes, sockets and devices from a directory, but not from its subdirectories; returns their paths.
-    /// The target of a link is not touched.
+    /// Removes symlinks, pipes, sockets and devices from a directory, but not from its subdirectories; returns their
+    /// paths. The target of a symlink is not touched.
     pub fn remove_specials(&self, dir: &Path) -> Result<Vec<PathBuf>, FileError> {
         let entries = fs::read_dir(self.path(dir)).map_err(|source| file_error("read", dir, source))?;
         let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
@@ -54,8 +53,8 @@ impl Below {
         })
     }
 
-    /// Gives the owner read access to what is ours below the directory `dir` (and the right to change directories);
-    /// returns how many modes changed. Git's own directories are left alone.
+    /// Gives the owner read access to the user's files below the directory `dir` (and write access to directories);
+    /// returns how many modes changed. Skips git's own directories.
     pub fn make_accessible(&self, dir: &Path) -> usize {
         let mut changed = 0;
         let mut open = vec![self.path(dir)];
@@ -72,7 +71,7 @@ impl Below {
                 };
                 let mode = metadata.permissions().mode();
                 if mode & needed != needed && !has_other_names(&metadata) {
-                    // The mode that a new one would get: the old modes are not known here.
+                    // The mode that a new file would get: the old modes are unknown.
                     let usual = if metadata.is_dir() { 0o777 } else { 0o666 } & !umask_now();
                     let better = (mode | needed | usual) & 0o7777;
                     changed += usize::from(self.set_mode(&path, better).is_ok());

@@ -1,8 +1,8 @@
-//! The one door for changes below a directory in which others can write: no link on the way is followed, nothing outside
-//! is reached, and a file that has several names is not changed in place.
+//! The only way to change files below a directory in which others can write: follows no symlink in a path, reaches
+//! nothing outside, and does not change a file with several hard links in place.
 //!
-//! An attempt can put a link in the place of any directory, and give a file outside a second name inside. Each component
-//! is opened from the one before it; a link, like a file, in the place of a directory is [`io::ErrorKind::NotADirectory`].
+//! An attempt can replace any directory by a symlink, and hard-link a file from outside. Each component is opened
+//! relative to the one before it; a symlink or file in the place of a directory is [`io::ErrorKind::NotADirectory`].
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -22,25 +22,25 @@ use super::long;
 use super::looking::if_there;
 use super::place::{Missing, Place, chmod, is_absent, kind, outside, remove_all, sync, walk, widened};
 
-/// A directory below which files are changed. The directory itself is where its path leads; all paths are relative to it,
-/// or begin with it, and have no `..`.
+/// A directory below which files are changed. The path of the directory itself may contain symlinks; all other paths
+/// are relative to it, or begin with it, and have no `..`.
 #[derive(Clone, Debug)]
 pub struct Below {
     top: PathBuf,
 }
 
 impl Below {
-    /// Returns the door to what is below `top`, which need not exist yet.
+    /// Returns the handle for the paths below `top`, which need not exist yet.
     pub fn new(top: &Path) -> Self {
         Self { top: top.to_owned() }
     }
 
-    /// Returns the door to git's directory, from the directory of a loop, which is two below it.
+    /// Returns the handle for git's directory, two levels above the directory of a loop.
     pub fn of_loop(dir: &Path) -> Self {
         Self::new(dir.ancestors().nth(2).unwrap_or(dir))
     }
 
-    /// Returns the path of something, which is relative to the directory or begins with it.
+    /// Returns the full path of `path`, which is relative to the directory or begins with it.
     pub fn path(&self, path: &Path) -> PathBuf {
         // The directory itself may be a relative path.
         if path.starts_with(&self.top) {
@@ -50,24 +50,24 @@ impl Below {
         }
     }
 
-    /// Returns whether something is at this path, and all above it are directories.
+    /// Returns whether this path exists, and has only directories above it.
     pub fn exists(&self, path: &Path) -> Result<bool, FileError> {
         Ok(self.stat_if_there(path)?.is_some())
     }
 
-    /// Returns whether a regular file is at this path, and all above it are directories.
+    /// Returns whether this path is a regular file, and has only directories above it.
     pub fn is_regular(&self, path: &Path) -> Result<bool, FileError> {
         let found = self.stat_if_there(path)?;
         Ok(found.is_some_and(|found| kind(&found) == widened(S_IFREG)))
     }
 
-    /// Returns whether a directory is at this path, and all above it are directories.
+    /// Returns whether this path is a directory, and has only directories above it.
     pub fn is_dir(&self, path: &Path) -> bool {
         self.stat(path)
             .is_ok_and(|found| kind(&found) == widened(S_IFDIR))
     }
 
-    /// Returns whether no link or file is in the place of a directory above this path; directories may be missing.
+    /// Returns whether no symlink or file replaces a directory above this path; directories may be missing.
     pub fn is_free(&self, path: &Path) -> Result<bool, FileError> {
         match self.stat(path) {
             Err(error) if is_absent(&error) => Ok(error.kind() == io::ErrorKind::NotFound),
@@ -78,10 +78,10 @@ impl Below {
         }
     }
 
-    /// Writes a whole file in place of any other. `mode` is its permissions.
+    /// Replaces a file completely. `mode` is its permissions.
     ///
     /// # Errors
-    /// If it cannot be written; the old file is then still there.
+    /// If it cannot be written; the old file then still exists.
     pub fn write(
         &self,
         path: &Path,
@@ -106,7 +106,7 @@ impl Below {
         written.map_err(|source| file_error("write", &self.path(path), source))
     }
 
-    /// Copies the file `from` to a path, with its permissions and time; makes the directories above it.
+    /// Copies the file `from` to a path, with its permissions and time; creates the directories above it.
     pub fn copy(&self, from: &Path, path: &Path) -> Result<(), FileError> {
         let copied = self.place(path, Missing::Make(0o777)).and_then(|place| {
             let mut source = File::open(from).or_else(|error| long::open_to_read(from, error))?;
@@ -120,10 +120,10 @@ impl Below {
         copied.map_err(|source| file_error("copy", from, source))
     }
 
-    /// Fills a new file, and puts it in place of any other.
+    /// Fills a new file, and renames it over any other.
     ///
     /// # Errors
-    /// If it cannot be written; the old file is then still there.
+    /// If it cannot be written; the old file then still exists.
     pub fn replace(
         &self,
         path: &Path,
@@ -135,12 +135,12 @@ impl Below {
         replaced.map_err(|source| file_error("write", &self.path(path), source))
     }
 
-    /// Writes a text for the user alone in place of any other file.
+    /// Replaces a file by a text that only the user can read.
     pub fn write_private(&self, path: &Path, text: &str) -> Result<(), FileError> {
         self.write(path, text.as_bytes(), 0o600, Durability::Atomic)
     }
 
-    /// Appends to a file for the user alone. One that has another name too is replaced by a longer one.
+    /// Appends to a file that only the user can read. A file with several hard links is replaced by a longer one.
     pub fn append(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let place = self.place(path, Missing::Fail)?;
         let mut file = place.open(OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT, 0o600)?;
@@ -156,22 +156,22 @@ impl Below {
         })
     }
 
-    /// Opens a regular file to read it, and to lock it; makes it for the user alone if it is not there.
+    /// Opens a regular file for reading and locking; creates it for the user alone if it is missing.
     pub fn open_or_make(&self, path: &Path) -> io::Result<File> {
         self.place(path, Missing::Fail)?
             .open(OFlag::O_RDWR | OFlag::O_CREAT, 0o600)
     }
 
-    /// Makes a file where nothing is, and opens it to append. `mode` is its permissions, less the umask.
+    /// Creates a file at a free path, and opens it for appending. `mode` is its permissions, less the umask.
     ///
     /// # Errors
-    /// If something is there ([`io::ErrorKind::AlreadyExists`]), or it cannot be made.
+    /// If the path exists ([`io::ErrorKind::AlreadyExists`]), or the file cannot be created.
     pub fn make_file(&self, path: &Path, mode: u32) -> io::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_EXCL;
         self.place(path, Missing::Fail)?.open(flags, mode)
     }
 
-    /// Makes an empty file for the user alone in place of any other, and opens it to append.
+    /// Replaces a file by an empty one that only the user can read, and opens it for appending.
     pub fn begin_file(&self, path: &Path) -> Result<File, FileError> {
         let made = self
             .remove_file(path)
@@ -180,7 +180,7 @@ impl Below {
         made.map_err(|source| file_error("write", &self.path(path), source))
     }
 
-    /// Gives a regular file that is there the present time; returns `false` for one that has another name too.
+    /// Sets the present time on an existing regular file; returns `false` for a file with several hard links.
     pub fn touch(&self, path: &Path) -> io::Result<bool> {
         let file = self.place(path, Missing::Fail)?.open(OFlag::O_RDONLY, 0)?;
         let is_own = file.metadata()?.nlink() < 2;
@@ -190,7 +190,7 @@ impl Below {
         Ok(is_own)
     }
 
-    /// Makes a directory, with those above it, unless it is there. `mode` is the permissions of new ones, less the umask.
+    /// Creates a directory and its parents, if missing. `mode` is the permissions of new ones, less the umask.
     pub fn make_dir(&self, path: &Path, mode: u32) -> Result<(), FileError> {
         let made = self
             .parts(path)
@@ -199,7 +199,7 @@ impl Below {
             .map_err(|source| file_error("make", &self.path(path), source))
     }
 
-    /// Makes a symlink in place of any file; makes the directories above it.
+    /// Replaces a file by a symlink; creates the directories above it.
     pub fn link(&self, target: &Path, path: &Path) -> Result<(), FileError> {
         let made = self.place(path, Missing::Make(0o777)).and_then(|place| {
             place.remove_file()?;
@@ -208,7 +208,7 @@ impl Below {
         made.map_err(|source| file_error("write", &self.path(path), source))
     }
 
-    /// Removes a file, if it is there. What a link leads to stays.
+    /// Removes a file or symlink, if it exists; the target of a symlink stays.
     pub fn remove_file(&self, path: &Path) -> Result<(), FileError> {
         let removed = self
             .place(path, Missing::Fail)
@@ -216,13 +216,13 @@ impl Below {
         self.gone("remove", path, removed)
     }
 
-    /// Removes a directory that is empty.
+    /// Removes an empty directory.
     pub fn remove_empty_dir(&self, path: &Path) -> io::Result<()> {
         let place = self.place(path, Missing::Fail)?;
         Ok(unlinkat(&place.dir, place.name, UnlinkatFlags::RemoveDir)?)
     }
 
-    /// Removes whatever is there, a directory with everything in it, whatever the permissions in it are.
+    /// Removes a path, including a directory with all its content, whatever its permissions.
     pub fn remove(&self, path: &Path) -> Result<(), FileError> {
         let removed = self
             .place(path, Missing::Fail)
@@ -230,21 +230,21 @@ impl Below {
         self.gone("remove", path, removed)
     }
 
-    /// Moves `path` to `to` below another directory, and makes the directories above it. A link is moved, not followed.
+    /// Moves `path` to `to` below another directory, and creates the directories above it. Moves a symlink itself.
     pub fn rename(&self, path: &Path, other: &Self, to: &Path) -> io::Result<()> {
         let from = self.place(path, Missing::Fail)?;
         let to = other.place(to, Missing::Make(0o777))?;
         Ok(renameat(&from.dir, from.name, &to.dir, to.name)?)
     }
 
-    /// Gives the file `path` a second name below the same directory, where nothing may be.
+    /// Adds a hard link to the file `path` at a free path below the same directory.
     pub fn add_name(&self, path: &Path, name: &Path) -> io::Result<()> {
         let from = self.place(path, Missing::Fail)?;
         let to = self.place(name, Missing::Fail)?;
         Ok(linkat(&from.dir, from.name, &to.dir, to.name, AtFlags::empty())?)
     }
 
-    /// Sets permissions, but never those of a link, nor of a file that has another name too.
+    /// Sets permissions, but never of a symlink, nor of a file with several hard links.
     pub fn set_mode(&self, path: &Path, mode: u32) -> Result<(), FileError> {
         let set = if self.is_top(path) {
             fs::set_permissions(&self.top, Permissions::from_mode(mode))
@@ -274,7 +274,7 @@ impl Below {
         if_there("look at", &self.path(path), self.stat(path))
     }
 
-    /// Takes it as done if it is not there, or cannot be, since no directory is above it.
+    /// Ignores the error of a missing path.
     fn gone(&self, what: &'static str, path: &Path, done: io::Result<()>) -> Result<(), FileError> {
         match done {
             Err(error) if is_absent(&error) => Ok(()),

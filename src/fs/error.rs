@@ -1,4 +1,4 @@
-//! The errors of file operations, which name the file, and how far a write has to reach.
+//! The errors of file operations, which name the file, and the durability of writes.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -21,14 +21,14 @@ pub struct FileError {
     pub source: io::Error,
 }
 
-/// Returns an error of the system without its number, as git says it.
+/// Returns the system's error message without its number, as git prints it.
 pub fn system_words(error: &io::Error) -> String {
     let words = error.to_string();
     let end = words.find(" (os error ").unwrap_or(words.len());
     words[..end].to_owned()
 }
 
-/// The hint where the system has no room left.
+/// The hint if the disk is full.
 pub const MAKE_ROOM: &str =
     "make room on the disk, then type the command again: it completes the step, or repeats the attempt";
 
@@ -60,14 +60,14 @@ impl Advise for FileError {
     }
 }
 
-/// Returns the advice for a path that belongs to another user, as what a container has made; `None` if it does not.
+/// Returns the advice for a path of another user, such as a container's; `None` if the path is the user's own.
 pub fn owned_by_another(path: &Path) -> Option<Advice> {
     let is_others = |path: &&Path| {
         let found = path.symlink_metadata();
         found.is_ok_and(|found| found.uid() != geteuid().as_raw())
     };
     let there = path.ancestors().find(|path| path.symlink_metadata().is_ok())?;
-    // To move what is in a directory, that has to be ours.
+    // To move the entries of a directory, the user must own it.
     let first = there.ancestors().take(2).find(is_others)?;
     let is_inside = |path: &&Path| is_others(path) && !path.join(".git").exists();
     let path = typed_path(first.ancestors().take_while(is_inside).last().unwrap_or(first));
@@ -76,13 +76,13 @@ pub fn owned_by_another(path: &Path) -> Option<Advice> {
     )))
 }
 
-/// Returns the link or the file that is in the place of a directory at a path or above it, the nearest one.
+/// Returns the nearest symlink or file in the place of a directory at a path or above it.
 fn in_the_way(path: &Path) -> Option<&Path> {
     let is_there = |above: &&Path| above.symlink_metadata().is_ok_and(|found| !found.is_dir());
     path.ancestors().find(is_there)
 }
 
-/// Returns the error for something that could not be done with a file.
+/// Returns the error of a file operation.
 pub fn file_error(what: &'static str, path: &Path, source: io::Error) -> FileError {
     FileError {
         what,
@@ -91,7 +91,7 @@ pub fn file_error(what: &'static str, path: &Path, source: io::Error) -> FileErr
     }
 }
 
-/// The events after which a file is either the old one or the new one, whole.
+/// The events after which a file is completely either the old or the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// A crash of this program.
@@ -102,7 +102,7 @@ pub enum Durability {
     Synced,
 }
 
-/// Returns the error for what is no regular file.
+/// Returns the error for a file that is not regular.
 pub(super) fn not_regular() -> io::Error {
     io::Error::other("it is not a regular file")
 }

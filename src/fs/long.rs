@@ -1,5 +1,5 @@
-//! Paths that are longer than the system takes at once. Git takes paths from the top of the work tree, so that what is there
-//! may be longer from the root. They are walked directory by directory.
+//! Paths that are longer than the system accepts in one call. Git takes paths relative to the work tree, so that
+//! absolute ones may be longer. They are walked directory by directory.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -12,25 +12,25 @@ use nix::sys::stat::Mode;
 
 use super::place::{Missing, PASS, walk};
 
-/// Returns the metadata of a path, without following a link there, where the system refused because of the length of the
-/// path; other errors are passed on.
+/// Returns the metadata of a path, without following a symlink, if the system `refused` it because of its length;
+/// passes other errors on.
 pub(super) fn kind_of(path: &Path, refused: io::Error) -> io::Result<Metadata> {
     open(path, PASS | OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW, refused)?.metadata()
 }
 
-/// Returns the metadata of such a path, and follows a link there.
+/// Returns the metadata of an overlong path, following symlinks.
 pub(super) fn target_of(path: &Path, refused: io::Error) -> io::Result<Metadata> {
     open(path, PASS | OFlag::O_NONBLOCK, refused)?.metadata()
 }
 
-/// Reads a link of such a path.
+/// Reads the symlink at an overlong path.
 pub(super) fn link_of(path: &Path, refused: io::Error) -> io::Result<PathBuf> {
     in_parent(path, refused, |dir, name| {
         Ok(PathBuf::from(readlinkat(dir, name)?))
     })
 }
 
-/// Opens a file of such a path to read it.
+/// Opens the file of an overlong path for reading.
 pub(super) fn open_to_read(path: &Path, refused: io::Error) -> io::Result<File> {
     open(path, OFlag::O_RDONLY, refused)
 }
@@ -42,7 +42,7 @@ fn open(path: &Path, flags: OFlag, refused: io::Error) -> io::Result<File> {
     })
 }
 
-/// Does something in the directory of such a path; a path with a link above it stays refused.
+/// Runs an operation in the parent directory of an overlong path; a path with a symlink above it stays refused.
 fn in_parent<T>(
     path: &Path,
     refused: io::Error,

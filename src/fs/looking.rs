@@ -1,6 +1,6 @@
-//! Looking at what is at a path. Only the system's word that nothing is there counts as that; any other error is passed on.
+//! Checks which kind of file is at a path. Only a clear "not found" counts as missing; other errors are passed on.
 //!
-//! The functions whose names begin with `seen` are for those to whom what cannot be looked at is the same as nothing.
+//! Functions whose names begin with `seen` treat any error as a missing file.
 
 use std::fs::{self, DirEntry, Metadata};
 use std::io;
@@ -16,13 +16,13 @@ use super::long;
 use super::place::is_absent;
 use crate::paths::path_of;
 
-/// Returns what is at a path, a link there itself; `None` if nothing is.
+/// Returns the metadata of a path, without following a symlink; `None` if it is missing.
 pub fn kind_of(path: &Path) -> Result<Option<Metadata>, FileError> {
     let found = path.symlink_metadata();
     if_there("look at", path, found.or_else(|error| long::kind_of(path, error)))
 }
 
-/// Returns what is at a path, or where a link there leads; `None` if nothing is.
+/// Returns the metadata of a path, following symlinks; `None` if it is missing.
 pub fn target_of(path: &Path) -> Result<Option<Metadata>, FileError> {
     let found = path.metadata();
     if_there(
@@ -32,51 +32,51 @@ pub fn target_of(path: &Path) -> Result<Option<Metadata>, FileError> {
     )
 }
 
-/// Returns whether something is at a path, even a link that leads nowhere.
+/// Returns whether a path exists, even as a dangling symlink.
 pub fn is_there(path: &Path) -> Result<bool, FileError> {
     Ok(kind_of(path)?.is_some())
 }
 
-/// Returns whether a directory is at a path; a link is none.
+/// Returns whether a path is a directory, and no symlink.
 pub fn is_directory(path: &Path) -> Result<bool, FileError> {
     Ok(kind_of(path)?.is_some_and(|found| found.is_dir()))
 }
 
-/// Returns whether a regular file is at a path, or where a link there leads.
+/// Returns whether a path is a regular file, following symlinks.
 pub fn leads_to_file(path: &Path) -> Result<bool, FileError> {
     Ok(target_of(path)?.is_some_and(|found| found.is_file()))
 }
 
-/// Returns whether a regular file or a link is at a path.
+/// Returns whether a path is a regular file or a symlink.
 pub fn is_file_or_link(path: &Path) -> Result<bool, FileError> {
     Ok(kind_of(path)?.is_some_and(|found| found.is_file() || found.is_symlink()))
 }
 
-/// Returns whether a regular file is at a path; a link is none.
+/// Returns whether a path is a regular file, and no symlink.
 pub fn is_regular(path: &Path) -> Result<bool, FileError> {
     match kind_of(path) {
-        // Nothing can be opened by such a path either.
+        // No file can be opened by such a path either.
         Err(error) if error.source.kind() == io::ErrorKind::InvalidFilename => Ok(false),
         found => Ok(found?.is_some_and(|found| found.is_file())),
     }
 }
 
-/// Returns whether a path is neither a regular file nor a directory: a link, a pipe, a socket or a device.
+/// Returns whether a path is neither a regular file nor a directory: a symlink, a pipe, a socket or a device.
 pub fn is_special(path: &Path) -> bool {
     seen_itself(path).is_some_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Returns whether something may be at a path, or where a link there leads: the system does not say that nothing is.
+/// Returns whether a path may exist, following symlinks: an error other than "not found" counts as existing.
 pub fn may_exist(path: &Path) -> bool {
     !matches!(target_of(path), Ok(None))
 }
 
-/// Returns whether something may be at a path, even a link that leads nowhere.
+/// Returns whether a path may exist, even as a dangling symlink.
 pub fn may_be_there(path: &Path) -> bool {
     !matches!(kind_of(path), Ok(None))
 }
 
-/// Returns whether files may be made in a directory: the system does not say that they cannot.
+/// Returns whether files can possibly be created in a directory: false only if the system says that they cannot.
 pub fn may_be_written(dir: &Path) -> bool {
     !matches!(
         access(dir, AccessFlags::W_OK | AccessFlags::X_OK),
@@ -84,7 +84,7 @@ pub fn may_be_written(dir: &Path) -> bool {
     ) && !is_of_kernel(dir)
 }
 
-/// Returns whether the kernel makes the files of a directory: nothing else can be made there, whatever its permissions are.
+/// Returns whether the kernel provides the files of a directory: no other file can be created there.
 #[cfg(target_os = "linux")]
 fn is_of_kernel(dir: &Path) -> bool {
     let found = statfs(dir).map(|found| found.filesystem_type());
@@ -96,7 +96,7 @@ fn is_of_kernel(_: &Path) -> bool {
     false
 }
 
-/// Returns those of these items of which `is_one` says so; its first error is returned instead.
+/// Returns the items for which `is_one` is true; its first error is returned instead.
 pub fn those_where<T, E>(
     items: impl IntoIterator<Item = T>,
     mut is_one: impl FnMut(&T) -> Result<bool, E>,
@@ -110,7 +110,7 @@ pub fn those_where<T, E>(
     Ok(found)
 }
 
-/// Returns where a link leads.
+/// Returns the target of a symlink.
 pub fn link_of(path: &Path) -> Result<PathBuf, FileError> {
     let read = fs::read_link(path).or_else(|error| long::link_of(path, error));
     read.map_err(|error| file_error("read", path, error))
@@ -121,28 +121,28 @@ pub fn path_below(dir: &Path, path: &[u8]) -> PathBuf {
     dir.join(path_of(path))
 }
 
-/// Lists what is in a directory; nothing if it is not there.
+/// Lists the entries of a directory; none if it is missing.
 pub fn entries_of(dir: &Path) -> Result<Vec<DirEntry>, FileError> {
     let entries = fs::read_dir(dir).and_then(Iterator::collect);
     Ok(if_there("read", dir, entries)?.unwrap_or_default())
 }
 
-/// Returns what can be seen at a path, or where a link there leads.
+/// Returns the metadata of a path, following symlinks; `None` on any error.
 pub fn seen(path: &Path) -> Option<Metadata> {
     path.metadata().ok()
 }
 
-/// Returns what can be seen at a path, a link there itself.
+/// Returns the metadata of a path, without following a symlink; `None` on any error.
 pub fn seen_itself(path: &Path) -> Option<Metadata> {
     path.symlink_metadata().ok()
 }
 
-/// Returns whether a regular file is seen at a path, or where a link there leads.
+/// Returns whether a path is a regular file, following symlinks; false on any error.
 pub fn is_seen_as_file(path: &Path) -> bool {
     seen(path).is_some_and(|found| found.is_file())
 }
 
-/// Lists what can be seen in a directory.
+/// Lists the readable entries of a directory.
 pub fn seen_in(dir: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok)
 }
@@ -191,7 +191,7 @@ mod tests {
             );
             assert!(may_be_there(&path) && !may_exist(&path), "{link}");
         }
-        // The system refuses such a name, whatever is there.
+        // The operating system rejects such a name.
         let refused = at(&"n".repeat(256));
         let refusals = [
             is_there(&refused).unwrap_err(),

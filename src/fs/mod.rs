@@ -1,9 +1,9 @@
 //! Plain files: writes and copies that are complete or absent, permissions, and errors that name the file.
 //!
-//! Nothing outside of this directory changes files by a path alone (`clippy.toml`): a change goes through a door,
-//! [`Below`], whose directory says how far it may reach. Nor does anything look at files without saying what it is to it
-//! that they cannot be looked at: [`kind_of`], [`target_of`] and the like pass the error on, those called `may_…` take it
-//! for something, and those called `seen…` for nothing.
+//! Outside of this directory, no code changes files by a path alone (`clippy.toml`): a change goes through a handle,
+//! [`Below`], whose directory limits its reach. Nor does any code check files without a choice about errors:
+//! [`kind_of`], [`target_of`] and the like pass an error on, `may_…` functions treat it as an existing file, and
+//! `seen…` functions as a missing one.
 #![expect(
     clippy::disallowed_methods,
     reason = "here is the door that the other modules have to go through"

@@ -1,5 +1,5 @@
-//! Moves things away without losing a byte: by renaming, and between file systems by a copy that is complete and on
-//! disk before anything is removed.
+//! Moves files without losing a byte: by renaming, and between file systems by a copy that is complete and on disk
+//! before a source is removed.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use nix::sys::time::TimeSpec;
 use super::below::Below;
 
 impl Below {
-    /// Moves `from` to `to`, where nothing may be, each below a directory, and creates the directories above it; symlinks are
+    /// Moves `from` to the free path `to`, each below a directory, and creates the directories above it; symlinks are
     /// moved, not followed.
     ///
     /// A mount point stays, as an empty directory.
@@ -30,7 +30,7 @@ impl Below {
                     io::ErrorKind::CrossesDevices | io::ErrorKind::ResourceBusy
                 ) =>
             {
-                // No link is above either of the two.
+                // No symlink is above either path.
                 copy_and_remove((self, &self.path(from)), (there, &there.path(to)))
             }
             renamed => renamed,
@@ -42,7 +42,7 @@ fn copy_and_remove((here, from): (&Below, &Path), (there, to): (&Below, &Path)) 
     let mut name = OsString::from(".ralph-");
     name.push(to.file_name().unwrap_or_default());
     let half = to.with_file_name(name);
-    // An earlier attempt to move may have left a partial copy; its source is still complete.
+    // An earlier try may have left a partial copy; its source is still complete.
     there.remove(&half).map_err(|error| error.source)?;
     let mut copied = Copied::default();
     let tried = match copied.copy(from, &half) {
@@ -77,14 +77,14 @@ struct Copied {
 }
 
 impl Copied {
-    /// Copies a file, or a directory with everything in it.
+    /// Copies a file, or a directory with all its content.
     fn copy(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut dirs = Vec::new();
         let mut open = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = open.pop() {
             let is = from.symlink_metadata()?;
             if is.is_dir() {
-                // Only the owner may look into it until it has its own permissions.
+                // Only the owner may access it until it has its own permissions.
                 DirBuilder::new().mode(0o700).create(&to)?;
                 for entry in fs::read_dir(&from)? {
                     let name = entry?.file_name();
@@ -203,7 +203,7 @@ fn times(is: &Metadata) -> io::Result<FileTimes> {
         .set_modified(is.modified()?))
 }
 
-/// Returns the number of a device in the type of this system.
+/// Converts the number of a device to the type of this system.
 fn as_here<T: TryFrom<u64>>(device: u64) -> io::Result<T> {
     T::try_from(device).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
 }
@@ -219,7 +219,7 @@ fn copy_file(from: &Path, to: &Path, is: &Metadata) -> io::Result<()> {
         .mode(0o600)
         .open(to)?;
     io::copy(&mut source, &mut copy)?;
-    // Only root may change the owner; and that clears special permission bits.
+    // Only root may change the owner, which clears special permission bits.
     let _ = fchown(&copy, Some(is.uid()), Some(is.gid()));
     copy.set_permissions(fs::Permissions::from_mode(is.mode() & 0o7777))?;
     copy.set_times(times(is)?)?;

@@ -1,4 +1,4 @@
-//! A place in a directory that is open: what is done there follows no link.
+//! A place in an open directory: operations on it follow no symlinks.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{DirBuilder, File};
@@ -17,29 +17,29 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::error::not_regular;
 
-/// Opens a directory only to go on from it: it need not be readable.
+/// Opens a directory only for traversal: it need not be readable.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(super) const PASS: OFlag = OFlag::O_PATH;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) const PASS: OFlag = OFlag::O_RDONLY;
 
-/// The beginning of the names of files that are not yet in their place.
+/// The prefix of temporary file names.
 pub const TEMPORARY: &str = ".git-ralph-";
 
-/// The treatment of directories that are not there.
+/// The treatment of missing directories.
 #[derive(Clone, Copy)]
 pub(super) enum Missing {
     Fail,
     Make(u32),
 }
 
-/// A place in a directory that is open.
+/// A place in an open directory.
 pub(super) struct Place<'p> {
     pub dir: OwnedFd,
     pub name: &'p OsStr,
 }
 
-/// Opens the last of these directories, each from the one before it.
+/// Opens the last of these directories, each relative to the one before it.
 pub(super) fn walk(top: &Path, dirs: &[&OsStr], missing: Missing) -> io::Result<OwnedFd> {
     let flags = PASS | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let top = if top.as_os_str().is_empty() {
@@ -65,7 +65,7 @@ pub(super) fn walk(top: &Path, dirs: &[&OsStr], missing: Missing) -> io::Result<
             (found, _) => found,
         };
         dir = next.map_err(|error| match error {
-            // The systems differ in how they call it.
+            // Systems report different errors.
             Errno::ELOOP | Errno::EMLINK => Errno::ENOTDIR,
             other => other,
         })?;
@@ -78,7 +78,7 @@ impl Place<'_> {
         Ok(fstatat(&self.dir, self.name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
     }
 
-    /// Opens a regular file and nothing else, as `open_regular` does; `mode` is for one that is made.
+    /// Opens only a regular file, as `open_regular` does; `mode` is for a new file.
     pub fn open(&self, flags: OFlag, mode: u32) -> io::Result<File> {
         let flags = flags | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let opened = openat(&self.dir, self.name, flags, permissions(mode));
@@ -100,7 +100,7 @@ impl Place<'_> {
         }
     }
 
-    /// Fills a new file beside this place, and puts it there.
+    /// Fills a new file beside this place, and renames it into place.
     pub fn replace(&self, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let (name, file) = loop {
@@ -119,7 +119,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns whether an error says that nothing can be at a path: it, or a directory above it, is not there, or is a link to
+/// Returns whether an error means that a path cannot exist: it, or a directory above it, is missing, or is a symlink to
 /// itself.
 pub fn is_absent(error: &io::Error) -> bool {
     let is_loop = error.raw_os_error().map(Errno::from_raw) == Some(Errno::ELOOP);
@@ -160,11 +160,11 @@ pub(super) fn sync(dir: BorrowedFd<'_>) -> io::Result<()> {
     File::from(openat(dir, ".", flags, Mode::empty())?).sync_all()
 }
 
-/// Changes permissions of what is no link.
+/// Changes the permissions of a file or directory that is no symlink.
 pub(super) fn chmod(dir: BorrowedFd<'_>, name: &OsStr, mode: u32) -> nix::Result<()> {
     let change = |flags| fchmodat(dir, name, permissions(mode), flags);
     match change(FchmodatFlags::NoFollowSymlink) {
-        // Older kernels without `/proc` cannot; that it is no link has been looked at.
+        // Older kernels without `/proc` cannot; the caller has excluded symlinks.
         Err(Errno::EOPNOTSUPP) => change(FchmodatFlags::FollowSymlink),
         changed => changed,
     }

@@ -1,4 +1,4 @@
-//! Reading: only regular files are opened, and only so much of them is read.
+//! Reads files: opens only regular files, and reads a limited size.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -26,17 +26,17 @@ fn all_of(path: &Path) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Reads a file; returns `None` if it is not there.
+/// Reads a file; returns `None` if it is missing.
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     if_there("read", path, all_of(path))
 }
 
-/// Reads a file that can be seen.
+/// Reads a file; returns `None` on any error.
 pub fn seen_bytes(path: &Path) -> Option<Vec<u8>> {
     fs::read(path).ok()
 }
 
-/// Reads a file that can be seen and is text.
+/// Reads a text file; returns `None` on any error.
 pub fn seen_text(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
@@ -46,27 +46,27 @@ pub fn has_same_bytes(one: &Path, other: &Path) -> Result<bool, FileError> {
     Ok(read(one)? == read(other)?)
 }
 
-/// Returns whether a file has several names: another may be outside, and another user's.
+/// Returns whether a file has several hard links: another may be outside, and another user's.
 pub fn has_other_names(found: &fs::Metadata) -> bool {
     found.is_file() && found.nlink() > 1
 }
 
-/// The treatment of a link in the place of a file.
+/// The treatment of a symlink in the place of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// It is refused: the file is git-ralph's, which makes no links.
+    /// The symlink is refused: the file is git-ralph's, which makes no symlinks.
     Refused,
-    /// It is followed: other programs may have a reason for it.
+    /// The symlink is followed: another program may need it.
     Followed,
 }
 
-/// Opens a regular file to read it, and nothing else: a pipe could block, a device never ends, and a link may lead anywhere.
+/// Opens only a regular file for reading: a pipe could block, a device never ends, and a symlink may lead anywhere.
 pub fn open_regular(path: &Path, links: Links) -> io::Result<File> {
     let no_links = match links {
         Links::Refused => OFlag::O_NOFOLLOW,
         Links::Followed => OFlag::empty(),
     };
-    // Without O_NONBLOCK a pipe without a writer is waited for; a regular file does not care.
+    // Without O_NONBLOCK, the open of a pipe waits for a writer; regular files ignore the flag.
     let flags = no_links | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let opened = OpenOptions::new()
         .read(true)
@@ -95,8 +95,8 @@ pub fn read_regular(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Returns whether an error says that no such file as is wanted is there: nothing, or no regular file, or no text, or a
-/// longer one.
+/// Returns whether an error means that there is no such file: none at all, or none that is regular, text, and short
+/// enough.
 pub fn is_no_such_file(error: &io::Error) -> bool {
     is_absent(error) || error.raw_os_error().is_none()
 }

@@ -1,4 +1,4 @@
-//! Objects: trees, commits, blobs and merges that touch no file of the work tree.
+//! Objects: trees, commits, blobs, and merges that change no file of the work tree.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::fs::is_seen_as_file;
 use crate::names::Oid;
 use crate::paths::percent;
 
-/// An index entry that differs from a tree; mode `000000` means that it is not there.
+/// An index entry that differs from a tree; mode `000000` means a missing entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagedEntry {
     /// The path, relative to the top.
@@ -32,31 +32,31 @@ pub struct Described {
     pub oid: Oid,
     /// Its subject.
     pub subject: String,
-    /// The value of the trailer that was asked for.
+    /// The value of the requested trailer.
     pub trailer: Option<String>,
 }
 
-/// Returns those paths of differences that only the second state has.
+/// Returns the paths of differences that only the second state has.
 pub fn added_in(changes: &[(u8, Vec<u8>)]) -> impl Iterator<Item = &Vec<u8>> {
     let added = changes.iter().filter(|(status, _)| *status == b'A');
     added.map(|(_, path)| path)
 }
 
 impl Git {
-    /// Makes an index hold a tree.
+    /// Reads a tree into an index.
     pub(super) async fn read_tree(&self, tree: &Oid, index: &Path) -> Result<(), GitError> {
         self.cmd("read-tree", [tree.as_str()]).index(index).done().await
     }
 
-    /// Writes the tree that an index holds.
+    /// Writes the tree of an index.
     pub async fn write_tree(&self, index: &Path) -> Result<Oid, GitError> {
         self.cmd("write-tree", ["--missing-ok"]).index(index).oid().await
     }
 
-    /// Reads a file of a commit; returns `None` if there is no such file.
+    /// Reads a file of a commit; returns `None` if the commit has no such file.
     ///
     /// # Errors
-    /// If git fails, or the commit, or the file in it, cannot be read: that is no commit without the file.
+    /// If git fails, or cannot read the commit or its file: this does not mean that the file is missing.
     pub async fn file_of(&self, commit: &Oid, name: &str) -> Result<Option<Vec<u8>>, GitError> {
         let spec = format!("{commit}:{name}");
         let output = self.cmd("cat-file", ["blob", &spec]).any_exit().await?;
@@ -67,7 +67,7 @@ impl Git {
         Ok(None)
     }
 
-    /// Checks that a commit, which is read, has no file of this name.
+    /// Checks that a readable commit has no file of this name.
     async fn require_no_file(&self, commit: &Oid, name: &str) -> Result<(), GitError> {
         // No commit has a file outside of the work tree.
         if Path::new(name).is_absolute() {
@@ -81,7 +81,7 @@ impl Git {
         Ok(())
     }
 
-    /// Reads a file of a commit, where a link inside that commit leads to it, too; returns `None` if there is no such file.
+    /// Reads a file of a commit, following symlinks inside the commit; returns `None` if there is no such file.
     pub async fn file_behind(&self, commit: &Oid, name: &str) -> Result<Option<Vec<u8>>, GitError> {
         let spec = format!("{commit}:{name}\n");
         let args = ["--batch", "--follow-symlinks"];
@@ -159,7 +159,7 @@ impl Git {
         Ok(text.split_whitespace().filter_map(Oid::parse).collect())
     }
 
-    /// Returns the messages of a commit and of those before it by their first parents, newest first, one after another.
+    /// Returns the messages of a commit and its first-parent history, newest first, one after another.
     pub async fn bodies_of_first_parents(&self, commit: &Oid) -> Result<String, GitError> {
         let args = ["--first-parent", "--format=%B", commit.as_str(), "--"];
         let log = self.cmd("log", args).within(FOREIGN);
@@ -239,13 +239,12 @@ fn paths_and_letters(fields: &[Vec<u8>]) -> Vec<(u8, Vec<u8>)> {
 }
 
 impl Repo {
-    /// Returns whether a commit certainly has this tree; starts no process, and so knows only commits with a file of
-    /// their own.
+    /// Returns whether a commit certainly has this tree; starts no process, and so reads only loose commits.
     pub fn has_tree(&self, commit: &Oid, tree: &Oid) -> bool {
         loose::tree(&self.common_dir.join("objects"), commit).as_ref() == Some(tree)
     }
 
-    /// Selects the objects that do not exist. Starts a git process only for those that have no file of their own.
+    /// Selects the missing objects. Starts a git process only for objects that are not loose.
     pub async fn missing(&self, oids: &[&Oid]) -> Result<Vec<Oid>, GitError> {
         let objects = self.common_dir.join("objects");
         let has_file = |oid: &Oid| {

@@ -1,4 +1,4 @@
-//! Asks the ignore rules of a tree, while the work tree may have others.
+//! Applies the ignore rules of a tree, which may differ from the work tree's.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::paths::{is_of_work_tree, of_user};
 const RULES: &[u8] = b".gitignore";
 
 impl Repo {
-    /// Lists the files of the work tree that are not in `index` and match the pathspecs, whatever the ignore rules say;
-    /// those of a repository in the work tree one by one.
+    /// Lists the files of the work tree that are not in `index` and match the pathspecs, even ignored ones; lists the
+    /// files of a nested repository one by one.
     pub async fn others_among(&self, index: &Path, pathspecs: &[String]) -> Result<Vec<Vec<u8>>, GitError> {
         let args = ["-z", "-o", "--"].into_iter();
         let args = args.chain(pathspecs.iter().map(String::as_str));
@@ -46,8 +46,8 @@ impl Repo {
         Ok(config.map(|config| config.join("git/ignore")))
     }
 
-    /// Returns those of these paths that ignore rules do not cover: the rules `first`, and then those in `tree`, which is
-    /// without those of the work tree. `scratch` is the path of a directory to work with.
+    /// Returns the paths that ignore rules do not cover: the rules `first`, then the rules in `tree`, but not those of
+    /// the work tree. `scratch` is the path of a temporary directory.
     pub async fn uncovered_by(
         &self,
         tree: &Oid,
@@ -85,7 +85,7 @@ impl Repo {
             .collect())
     }
 
-    /// Writes the files with ignore rules of a tree below `dir`; the rules `first` become the beginning of those at the top.
+    /// Writes the ignore files of a tree below `dir`; the top one begins with the rules `first`.
     async fn write_rules(
         &self,
         tree: &Oid,
@@ -105,7 +105,7 @@ impl Repo {
         Ok(put(door, &path_below(dir, RULES), &top)?)
     }
 
-    /// Returns the files of this name in a tree, each with its content. A link is none of them, as to git itself.
+    /// Returns the files of this name in a tree, each with its content. As in git, symlinks do not count.
     pub(super) async fn files_called(
         &self,
         tree: &Oid,

@@ -5,7 +5,7 @@ use super::error::GitError;
 use crate::fs::{Below, Links, is_there, regular_text_if_there};
 use crate::names::Oid;
 
-/// Files in the git directory, each with the operation that it stands for.
+/// Files in the git directory, each with its operation.
 const MARKERS: &[(&str, &str)] = &[
     ("MERGE_HEAD", "merge"),
     ("rebase-merge", "rebase"),
@@ -17,7 +17,7 @@ const MARKERS: &[(&str, &str)] = &[
     ("BISECT_LOG", "bisect"),
 ];
 
-/// Files that those operations leave behind besides their markers.
+/// Other files that these operations leave.
 const LEFTOVERS: &[&str] = &[
     "MERGE_MSG",
     "MERGE_MODE",
@@ -34,7 +34,7 @@ const LEFTOVERS: &[&str] = &[
     "BISECT_ANCESTORS_OK",
 ];
 
-/// Returns the operations in progress in this work tree, under git's names for them.
+/// Returns the operations in progress in this work tree, by git's names.
 pub async fn operations_in_progress(repo: &Repo) -> Result<Vec<&'static str>, GitError> {
     let refs = hidden_refs(repo).await?;
     let mut found: Vec<&'static str> = Vec::new();
@@ -52,7 +52,7 @@ pub async fn operations_in_progress(repo: &Repo) -> Result<Vec<&'static str>, Gi
     Ok(found)
 }
 
-/// Lists those of the files of operations that are refs, with their commits, where only git can read refs (reftable).
+/// Lists the operations' files that are refs, with their commits, if only git can read refs (reftable).
 async fn hidden_refs(repo: &Repo) -> Result<Vec<(String, Oid)>, GitError> {
     if !repo.layout().has_hidden_refs() {
         return Ok(Vec::new());
@@ -68,7 +68,7 @@ async fn hidden_refs(repo: &Repo) -> Result<Vec<(String, Oid)>, GitError> {
     Ok(refs.collect())
 }
 
-/// Files with the uncommitted changes that git has put aside for an operation (`--autostash`); nothing else keeps them.
+/// Files that name uncommitted changes stored for an operation (`--autostash`); no ref keeps them.
 const AUTOSTASHES: &[&str] = &[
     "MERGE_AUTOSTASH",
     "rebase-merge/autostash",
@@ -77,7 +77,7 @@ const AUTOSTASHES: &[&str] = &[
 /// Maximum length of such a file, in bytes.
 const MOST: u64 = 1 << 10;
 
-/// Returns the commits of uncommitted changes that git has put aside for the operations in progress.
+/// Returns the commits of uncommitted changes that git stored for the operations in progress.
 pub async fn autostashes(repo: &Repo) -> Result<Vec<Oid>, GitError> {
     let mut named = Vec::new();
     for name in AUTOSTASHES {
@@ -97,7 +97,7 @@ pub async fn autostashes(repo: &Repo) -> Result<Vec<Oid>, GitError> {
     Ok(found)
 }
 
-/// Ends every operation in progress; HEAD, index and files stay as they are.
+/// Ends every operation in progress; HEAD, index and files stay unchanged.
 pub async fn clear_operations(repo: &Repo) -> Result<(), GitError> {
     for (name, _) in hidden_refs(repo).await? {
         repo.git

@@ -1,5 +1,5 @@
-//! Keeps settings that were added to a configuration file during an attempt when the rest is undone: those that by
-//! themselves make git neither run nor send anything.
+//! Keeps harmless settings that were added to a configuration file during an attempt when the other changes are undone:
+//! settings through which git neither runs nor sends anything.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::fs::is_regular;
 /// Arguments of a list of settings, without those of included files.
 const LIST: &[&str] = &["-z", "--no-includes", "--list"];
 
-/// Settings with which git finds another work tree than the one around it, or no repository.
+/// Settings that make git find another work tree, or no repository.
 const PLACES: &[&str] = &["core.bare", "core.repositoryformatversion", "core.worktree"];
 
-/// The time between two tries to add a setting, and their number.
+/// The interval between two tries to add a setting, and the number of tries.
 const ADD_WAIT: Duration = Duration::from_millis(20);
 const ADD_TRIES: u32 = 20;
 
@@ -25,8 +25,8 @@ const ADD_TRIES: u32 = 20;
 pub type Setting = (String, Option<String>);
 
 impl Git {
-    /// Adds to the configuration file `to`, which was replaced by `was`, the settings that the replaced file `from` has more
-    /// than that and that make git run nothing. Returns the keys.
+    /// Adds harmless settings to the configuration file `to`, which was restored to `was`: those that the replaced file
+    /// `from` adds. Returns their keys.
     pub async fn keep_harmless_settings(
         &self,
         from: &Path,
@@ -44,8 +44,8 @@ impl Git {
         Ok(kept)
     }
 
-    /// Adds a setting to a configuration file that does not have it; returns whether it is there. `git remote add` writes its
-    /// settings one after the other, and git waits for no other git that writes the file: this one is waited for.
+    /// Adds a missing setting to a configuration file; returns whether it is now there. `git remote add` writes its
+    /// settings one by one, and git does not wait for a lock of the file: this function does.
     async fn add_setting(&self, to: &Path, key: &str, value: &str) -> Result<bool, GitError> {
         for _ in 0..ADD_TRIES {
             let there = self.settings_in(to).await?;
@@ -60,10 +60,10 @@ impl Git {
         Ok(false)
     }
 
-    /// Returns whether the configuration file `recorded` has a setting that can make git run or send something, or a
-    /// command of git-ralph's, and that the file `present` does not have; also if git cannot read `recorded`.
+    /// Returns whether the configuration file `recorded` has a setting through which git can run or send something, or
+    /// a command of git-ralph's, that the file `present` lacks; also true if git cannot read `recorded`.
     pub async fn adds_what_runs(&self, recorded: &Path, present: &Path) -> Result<bool, GitError> {
-        // In a directory without a repository: the present configuration may be one that git cannot read.
+        // Outside any repository: git may be unable to read the present configuration.
         let git = Self::at(Path::new("/"));
         if git.config_of(recorded, LIST).any_exit().await?.code != Some(0) {
             return Ok(true);
@@ -75,7 +75,7 @@ impl Git {
         }))
     }
 
-    /// Returns whether the content of a configuration file differs from an earlier one in nothing but settings that
+    /// Returns whether the content of a configuration file differs from an earlier one only in settings that
     /// [`Git::keep_harmless_settings`] keeps.
     pub async fn adds_only_harmless(&self, was: &[u8], is: &[u8]) -> Result<bool, GitError> {
         let list = |bytes: &[u8]| self.config_of(Path::new("-"), LIST).stdin(bytes).any_exit();
@@ -87,9 +87,9 @@ impl Git {
         Ok(is_read && is.iter().filter(|setting| !is_kept(setting)).eq(&was))
     }
 
-    /// Returns whether two configuration files differ in nothing but headers that git sends to a named host.
+    /// Returns whether two configuration files differ only in headers that git sends to a named host.
     pub async fn differ_in_headers(&self, one: &Path, other: &Path) -> Result<bool, GitError> {
-        // In a directory without a repository: the present configuration may be one that git cannot read.
+        // Outside any repository: git may be unable to read the present configuration.
         let git = Self::at(Path::new("/"));
         let (one, other) = (git.settings_in(one).await?, git.settings_in(other).await?);
         let others = |settings: &[Setting]| {
@@ -100,8 +100,8 @@ impl Git {
         Ok(one != other && !rest.is_empty() && rest == others(&other))
     }
 
-    /// Copies the place of the work tree (`core.worktree`) from one configuration file to another, if it is below `top`: a
-    /// submodule that was moved names its new place there.
+    /// Copies the place of the work tree (`core.worktree`) from one configuration file to another, if it is below
+    /// `top`: a moved submodule names its new place in this setting.
     pub async fn keep_place(&self, from: &Path, to: &Path, top: &Path) -> Result<(), GitError> {
         let (was, is) = (self.place_in(to).await?, self.place_in(from).await?);
         let Some(is) = is.filter(|is| was.as_ref() != Some(is)) else {
@@ -117,10 +117,10 @@ impl Git {
         Ok(())
     }
 
-    /// Returns the keys of settings in the configuration file `present` that lead git to another work tree, or to none, and
-    /// that the copy `recorded` does not have, each with the value that it has there.
+    /// Returns the settings of the configuration file `present` that lead git to another work tree, or to none, and
+    /// that the copy `recorded` lacks, each with its recorded value.
     pub async fn changed_places(&self, recorded: &Path, present: &Path) -> Result<Vec<Setting>, GitError> {
-        // In a directory without a repository: the present configuration may be one that git cannot read.
+        // Outside any repository: git may be unable to read the present configuration.
         let git = Self::at(Path::new("/"));
         let was = git.settings_in(recorded).await?;
         let mut changed = git.settings_in(present).await?;
@@ -134,7 +134,7 @@ impl Git {
         Ok(changed)
     }
 
-    /// Gives settings in a configuration file these values, or takes them out of it.
+    /// Gives settings in a configuration file these values, or removes them.
     pub async fn put_places_back(&self, present: &Path, places: &[Setting]) -> Result<(), GitError> {
         let git = Self::at(Path::new("/"));
         for (key, value) in places {
@@ -147,8 +147,8 @@ impl Git {
         Ok(())
     }
 
-    /// Has the repository at `git_dir` name `dir` as its work tree (`core.worktree`), if it names another one: `git mv` has a
-    /// submodule name its new place there. Both paths are whole, and without links.
+    /// Makes the repository at `git_dir` name `dir` as its work tree (`core.worktree`), if it names another one, as
+    /// `git mv` does for a moved submodule. Both paths are absolute, and without symlinks.
     pub async fn set_place(&self, git_dir: &Path, dir: &Path) -> Result<(), GitError> {
         let config = git_dir.join("config");
         if !is_regular(&config)? {
@@ -182,7 +182,7 @@ impl Git {
     }
 }
 
-/// Returns the settings in a list of git's.
+/// Parses git's list of settings.
 fn settings_of(listed: &[u8]) -> Vec<Setting> {
     let text = String::from_utf8_lossy(listed);
     let setting = |entry: &str| match entry.split_once('\n') {
@@ -193,7 +193,7 @@ fn settings_of(listed: &[u8]) -> Vec<Setting> {
     entries.map(setting).collect()
 }
 
-/// Returns whether a setting is a header for one host, as a CI system writes a new one for each job.
+/// Returns whether a setting is a header for one host: a CI system writes a new one for each job.
 fn is_header_of_host(key: &str) -> bool {
     let host = key
         .strip_prefix("http.")
@@ -201,8 +201,8 @@ fn is_header_of_host(key: &str) -> bool {
     host.is_some_and(|host| !host.is_empty())
 }
 
-/// Returns whether a setting, whatever its value, makes git neither run nor send anything. Only those are listed that are
-/// certain, and usual in the configuration of a repository.
+/// Returns whether a setting, whatever its value, makes git neither run nor send anything. Only certain and common
+/// settings are listed.
 fn runs_nothing(key: &str) -> bool {
     let Some((section, name)) = key.rsplit_once('.') else {
         return false;
@@ -243,7 +243,7 @@ const CORE: &[&str] = &[
     "untrackedcache",
 ];
 
-/// git-ralph's own settings that are no commands.
+/// git-ralph's own settings that are not commands.
 const LIMITS: &[&str] = &[
     "commandtimeout",
     "guard",
@@ -263,8 +263,7 @@ const LIMITS: &[&str] = &[
     "view",
 ];
 
-/// Returns the harmless settings that `is` has and `was` does not: remotes with a new name, and what tools note about
-/// branches.
+/// Returns the harmless settings that `is` has and `was` lacks: remotes with a new name, and tools' notes on branches.
 fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &'a str)> {
     let remote = |key: &str| {
         key.strip_prefix("remote.")?
@@ -281,7 +280,7 @@ fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &
         }
         match (section.split_once('.'), name) {
             (Some(("remote", new)), "url" | "fetch" | "tagopt") => {
-                // A second URL of a known remote would receive what is pushed to the first.
+                // A second URL of a known remote would receive pushes to the first.
                 !was.iter().any(|(key, _)| remote(key).as_deref() == Some(new))
             }
             (Some(("branch", _)), "remote" | "merge" | "rebase" | "description" | "vscode-merge-base") => {
@@ -290,7 +289,7 @@ fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &
             _ => false,
         }
     };
-    // A remote is kept as a whole or not at all.
+    // A remote is kept completely or not at all.
     let is_split = |new: &str| {
         let its = |key: &str| remote(key).as_deref() == Some(new);
         is.iter()
@@ -305,7 +304,7 @@ fn harmless_additions<'a>(was: &[Setting], is: &'a [Setting]) -> Vec<(&'a str, &
     settings.filter(stays).collect()
 }
 
-/// Returns the path from one directory to another one; both are whole.
+/// Returns the path from one directory to another one; both are absolute.
 fn relative(from: &Path, to: &Path) -> PathBuf {
     let same = from.iter().zip(to.iter()).take_while(|(one, other)| one == other);
     let same = same.count();

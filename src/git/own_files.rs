@@ -1,5 +1,5 @@
-//! Git's own files that an agent can use to hide work or to change what git does: configuration,
-//! exclude and attribute rules, sparse-checkout patterns, hooks, the place of the common directory, and of borrowed objects.
+//! Git's own files with which an agent can hide work or change git's behaviour: configuration, exclude and attribute
+//! rules, sparse-checkout patterns, hooks, and the paths of the common directory and of borrowed objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,8 +13,8 @@ use super::hooks::OWN_DIRECTORY;
 use super::layout::RepoLayout;
 use crate::fs::{Below, Durability, FileError, entries_of, file_error, is_directory, kind_of, link_of, read};
 
-/// The content of those files of one repository at one moment, by path. A symlink is stored as its target's name:
-/// nothing behind a link is read, written or removed.
+/// The content of these files of one repository at one moment, by path. A symlink is stored as its target's name:
+/// nothing behind a symlink is read, written or removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFiles(BTreeMap<PathBuf, Entry>);
 
@@ -25,7 +25,7 @@ enum Entry {
         bytes: Vec<u8>,
     },
     Link(PathBuf),
-    /// A directory in which files are looked for; other directories are [`Entry::Other`].
+    /// A directory that is searched for files; other directories are [`Entry::Other`].
     Directory,
     /// A pipe, a socket, or a directory in the place of a file.
     Other,
@@ -45,36 +45,36 @@ impl Entry {
 pub struct PutBack {
     /// Its path.
     pub path: PathBuf,
-    /// The new path of the file that was there instead; `None` if there was none.
+    /// The new path of the replaced file; `None` if there was none.
     pub instead: Option<PathBuf>,
-    /// Its content now; empty for anything but a file.
+    /// The content of the replaced file; empty for anything but a file.
     pub bytes: Vec<u8>,
 }
 
-/// A file that the restored state has, and that makes git run something.
+/// A file of the restored state through which git runs commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Runs {
     /// Its name in a copy.
     pub name: PathBuf,
     /// Its path in the repository.
     pub path: PathBuf,
-    /// True if it is a configuration file, which may run nothing.
+    /// True for a configuration file, which may run nothing.
     pub is_config: bool,
 }
 
-/// Files, and directories with files, that are recorded in a git directory.
+/// Files, and directories with files, that are recorded from a git directory.
 const FILES: [&str; 4] = ["config", "config.worktree", "commondir", ALTERNATES];
 const DIRECTORIES: [&str; 3] = ["info", "hooks", OWN_DIRECTORY];
-/// The list of other repositories' objects (gitrepository-layout(5)): what is borrowed from a place that an attempt chose
-/// goes with that place.
+/// The list of other repositories' objects (gitrepository-layout(5)): objects borrowed from a place that an attempt
+/// chose disappear with that place.
 const ALTERNATES: &str = "objects/info/alternates";
-/// The directories whose files run nothing by themselves.
+/// The directories whose files alone run nothing.
 const HARMLESS: [&str; 2] = ["info", "objects"];
 
-/// The number of names in the path of a file that is not looked for in directories any more.
+/// Number of path components beyond which directories are not searched.
 const DEEPEST: usize = 6;
 
-/// The time between two tries to take git's lock of its configuration, and their number.
+/// The interval between two tries to take git's lock of its configuration, and the number of tries.
 const LOCK_WAIT: Duration = Duration::from_millis(5);
 const LOCK_TRIES: u32 = 100;
 
@@ -102,8 +102,8 @@ impl OwnFiles {
         Ok(files)
     }
 
-    /// Reads a copy that another process may discard or replace at any time; returns `None` if there is none, or not the same
-    /// all the time.
+    /// Reads a copy that another process may discard or replace at any time; returns `None` if there is none, or if it
+    /// changed during the read.
     pub fn load_whole(copy: &Path) -> Result<Option<Self>, GitError> {
         let identity = || Ok::<_, FileError>(kind_of(copy)?.map(|found| (found.dev(), found.ino())));
         let before = identity()?;
@@ -119,8 +119,8 @@ impl OwnFiles {
             .extend(earlier.0.into_iter().filter(|(name, _)| is_shared(name)));
     }
 
-    /// Writes a copy into the directory `copy` below `door`, replacing an older one. The copy is complete or absent: with half a
-    /// copy, the other files would look as if they had been added since.
+    /// Writes a copy into the directory `copy` below `door`, replacing an older one. The copy is complete or absent:
+    /// with half a copy, the other files would look newly added.
     pub fn save(&self, door: &Below, copy: &Path) -> Result<(), FileError> {
         Self::discard(door, copy)?;
         let new = copy.with_extension("new");
@@ -133,7 +133,7 @@ impl OwnFiles {
             .map_err(|error| file_error("rename", &new, error))
     }
 
-    /// Removes a copy, all or nothing like [`OwnFiles::save`].
+    /// Removes a copy, completely or not at all.
     pub fn discard(door: &Below, copy: &Path) -> Result<(), FileError> {
         let old = copy.with_extension("old");
         door.remove(&old)?;
@@ -144,7 +144,7 @@ impl OwnFiles {
         }
     }
 
-    /// Returns the files that [`OwnFiles::restore`] would write and that can make git run something.
+    /// Returns the files that [`OwnFiles::restore`] would write and through which git can run commands.
     pub fn would_run(&self, layout: &RepoLayout) -> Result<Vec<Runs>, GitError> {
         let now = Self::read(layout)?;
         let is_written = |(name, was): &(&PathBuf, &Entry)| {
@@ -166,8 +166,8 @@ impl OwnFiles {
         Ok(self.0.iter().filter(is_written).filter_map(runs).collect())
     }
 
-    /// Restores the repository's files to this state, except those of these names; replaced files go to `trash`, a
-    /// directory of its own below `door`. Returns the files that differed.
+    /// Restores the repository's files to this state, except those with these names; replaced files go to `trash`, a
+    /// new directory below `door`. Returns the files that differed.
     pub fn restore(
         &self,
         layout: &RepoLayout,
@@ -177,7 +177,7 @@ impl OwnFiles {
         let now = Self::read(layout)?;
         let mut differed = Vec::new();
         let mut moved: Vec<&Path> = Vec::new();
-        // A directory comes before what is in it.
+        // A directory comes before its entries.
         let names: BTreeSet<&PathBuf> = self.0.keys().chain(now.0.keys()).collect();
         for name in names {
             let (was, mut is) = (self.0.get(name), now.0.get(name));
@@ -189,7 +189,7 @@ impl OwnFiles {
             }
             let (here, path) = (place_of(layout, name), in_repository(layout, name));
             let away = trash.join(name);
-            // Another git that writes its settings now is waited for, and waits.
+            // Waits for another git that writes its settings now, and keeps others waiting.
             let lock = ConfigLock::take(&here, &path, was.or(is));
             let fresh;
             if lock.is_some() {
@@ -302,7 +302,7 @@ struct ConfigLock {
 }
 
 impl ConfigLock {
-    /// Takes it; `None` for another file, and if something holds the lock for long.
+    /// Takes the lock; `None` for another file, or if another process holds the lock for long.
     fn take(door: &Below, path: &Path, entry: Option<&Entry>) -> Option<Self> {
         let is_config = path.file_name().is_some_and(|name| name == "config");
         if !is_config || !matches!(entry, Some(Entry::File { .. })) {
@@ -322,13 +322,13 @@ impl ConfigLock {
 
 impl Drop for ConfigLock {
     fn drop(&mut self) {
-        // The next command removes one that nothing holds.
+        // The next command removes a stale lock.
         let _ = self.door.remove_file(&self.path);
     }
 }
 
-/// Returns whether a path that appeared during an attempt is to be removed: a directory itself is harmless, and
-/// something that git cannot read as a file matters only in a place where git looks for one.
+/// Returns whether a path that appeared during an attempt is to be removed: a directory itself is harmless, and an
+/// entry that git cannot read as a file matters only where git looks for a file.
 fn is_ever_ours(name: &Path, is: Option<&Entry>) -> bool {
     match is {
         Some(Entry::Directory) => false,
@@ -344,7 +344,7 @@ fn in_repository(layout: &RepoLayout, name: &Path) -> PathBuf {
     }
 }
 
-/// Returns the git directory that a file of this name is in.
+/// Returns the git directory that contains a file of this name.
 fn place_of(layout: &RepoLayout, name: &Path) -> Below {
     Below::new(if name.starts_with(PLACES[0]) {
         &layout.common_dir
@@ -361,7 +361,7 @@ fn put(door: &Below, path: &Path, entry: &Entry) -> Result<(), FileError> {
         Entry::File { mode, bytes } => door.write(path, bytes, *mode, Durability::Atomic),
         Entry::Link(target) => door.link(target, path),
         Entry::Directory => door.make_dir(path, 0o777),
-        // Git cannot have used such a thing.
+        // Git cannot have used such an entry.
         Entry::Other => Ok(()),
     }
 }

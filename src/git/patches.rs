@@ -13,7 +13,7 @@ pub struct FileStat {
     pub status: u8,
     /// The path, relative to the top directory.
     pub path: Vec<u8>,
-    /// The path that it was renamed or copied from, if it was.
+    /// The path from which it was renamed or copied, if it was.
     pub old_path: Option<Vec<u8>>,
     /// Lines added and removed; `None` for a binary file.
     pub lines: Option<(u64, u64)>,
@@ -32,7 +32,7 @@ pub struct DiffSize {
     pub deletions: u64,
 }
 
-/// Options of every comparison: none of the user's programs are run, and submodules are compared by their commits.
+/// Options of every comparison: it runs no program of the user's, and compares submodules by their commits.
 const PLAIN: [&str; 6] = [
     "-r",
     "-M",
@@ -43,7 +43,7 @@ const PLAIN: [&str; 6] = [
 ];
 
 impl Git {
-    /// Finds the trees of these revisions, `None` for those that no longer exist, in one process.
+    /// Finds the trees of these revisions, `None` for missing ones, in one process.
     pub async fn trees_of(&self, revisions: &[String]) -> Result<Vec<Option<Oid>>, GitError> {
         let trees = revisions.iter().map(|revision| format!("{revision}^{{tree}}"));
         let how = "--batch-check=%(objecttype) %(objectname)";
@@ -62,7 +62,7 @@ impl Git {
         })
     }
 
-    /// Returns the sizes of blobs in bytes, 0 for those that do not exist, in one process.
+    /// Returns the sizes of blobs in bytes, 0 for missing ones, in one process.
     pub async fn sizes_of<'a>(&self, blobs: impl Iterator<Item = &'a Oid>) -> Result<Vec<u64>, GitError> {
         let text = self
             .ask_about(blobs, "--batch-check=%(objectsize)")
@@ -81,7 +81,7 @@ impl Git {
         Ok(size_in(from, command.bytes().await?))
     }
 
-    /// Counts the files and lines in which the entries of an index differ from a tree or a commit.
+    /// Counts the files and lines in which an index differs from a tree or a commit.
     pub async fn staged_size(&self, from: &Oid, index: &Path) -> Result<DiffSize, GitError> {
         let args = ["--cached", "-z", "--raw", "--numstat", from.as_str()];
         let command = self.cmd("diff-index", PLAIN.into_iter().chain(args)).index(index);
@@ -104,7 +104,7 @@ impl Git {
         let mut begin = 0;
         let mut end = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            // Every line of a patch begins with a sign or with a word of git's.
+            // Every line of a patch begins with a sign or with a keyword of git.
             if pair_in(line).is_some() {
                 if end > 0 {
                     patches.push(bytes[begin..end].to_vec());
@@ -146,9 +146,9 @@ fn pair_in(bytes: &[u8]) -> Option<usize> {
     (Oid::parse(from).is_some() && Oid::parse(to).is_some()).then_some(end + 1)
 }
 
-/// Adds up what git printed about the differences from one tree.
+/// Sums up git's output about the differences from one tree.
 fn size_in(from: &Oid, printed: Vec<u8>) -> DiffSize {
-    // As if it were the first of many pairs.
+    // As the header of the first of many pairs.
     let named = format!("{from} {from}\n").into_bytes();
     let mut size = DiffSize::default();
     for file in parse_stats(&[named, printed].concat(), 1).into_iter().flatten() {

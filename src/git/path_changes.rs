@@ -1,4 +1,4 @@
-//! The differences between two trees, by pathspecs, with both sides of each; and trees with some paths of another one.
+//! The differences between two trees, by pathspecs, with both sides of each; and trees that combine paths of two trees.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::names::Oid;
 
 /// The mode of a submodule.
 const GITLINK: &str = "160000";
-/// The mode of a path that is not there.
+/// The mode of a missing path.
 const NOTHING: &str = "000000";
 
 /// A path in which two trees differ.
@@ -33,7 +33,7 @@ impl StagedEntry {
 }
 
 impl PathChange {
-    /// Returns whether one of the two is a submodule.
+    /// Returns whether either side is a submodule.
     pub fn is_of_submodule(&self) -> bool {
         [&self.was, &self.is]
             .into_iter()
@@ -67,8 +67,8 @@ impl PathChange {
 }
 
 impl Git {
-    /// Lists the differences between two trees (or commits) in the paths that match; in all paths without a pathspec.
-    /// A renamed file is one that is gone and one that is new.
+    /// Lists the differences between two trees (or commits) in the matching paths; in all paths without a pathspec. A
+    /// renamed file is a deletion and an addition.
     pub async fn changes_among(
         &self,
         from: &Oid,
@@ -157,9 +157,9 @@ impl Git {
         Ok(changes_of_commits(commits.lines().filter_map(Oid::parse), fields))
     }
 
-    /// Returns git's own words about pathspecs that it refuses; `None` if it takes them.
+    /// Returns git's error message about invalid pathspecs; `None` if they are valid.
     pub async fn refused_pathspecs(&self, pathspecs: &[String]) -> Result<Option<String>, GitError> {
-        // It lists conflicts, of which there are none: all of it is the reading of the pathspecs.
+        // It lists conflicts, of which there are none: git only parses the pathspecs.
         let args = ["-u", "--"].into_iter();
         let args = args.chain(pathspecs.iter().map(String::as_str));
         let output = self.cmd("ls-files", args).any_exit().await?;
@@ -167,20 +167,20 @@ impl Git {
         Ok((output.code != Some(0)).then(words))
     }
 
-    /// Returns whether a file that git tracks, or would track, matches a pathspec.
+    /// Returns whether a pathspec matches a file that git tracks, or would add.
     pub async fn is_any_file(&self, pathspec: &str) -> Result<bool, GitError> {
         let args = ["-z", "-c", "-o", "--exclude-standard", "--", pathspec];
         Ok(!self.cmd("ls-files", args).fields().await?.is_empty())
     }
 
-    /// Returns whether a file that git ignores matches a pathspec.
+    /// Returns whether a pathspec matches an ignored file.
     pub async fn is_any_ignored(&self, pathspec: &str) -> Result<bool, GitError> {
         let args = ["-z", "-o", "-i", "--exclude-standard", "--", pathspec];
         Ok(!self.cmd("ls-files", args).fields().await?.is_empty())
     }
 }
 
-/// Reads the changes of these commits, in their order. A commit without any is not among the fields.
+/// Reads the changes of these commits, in order. The fields have no commit without changes.
 fn changes_of_commits(
     commits: impl Iterator<Item = Oid>,
     fields: Vec<Vec<u8>>,
@@ -209,14 +209,14 @@ fn changes_of_commits(
 }
 
 impl Repo {
-    /// Returns whether a file of a tree matches one of the pathspecs.
+    /// Returns whether a pathspec matches a file of a tree.
     pub async fn has_file_of(&self, tree: &Oid, pathspecs: &[String]) -> Result<bool, GitError> {
         let none = self.empty_tree().await?;
         let found = self.git.changes_among(&none, tree, pathspecs).await?;
         Ok(!found.is_empty())
     }
 
-    /// Writes the tree `base` with the files that match these pathspecs as the tree `other` has them.
+    /// Writes the tree `base`, with the files of `other` that match these pathspecs.
     pub async fn tree_with_those_of(
         &self,
         scratch: &Path,
@@ -243,8 +243,8 @@ impl Repo {
         self.tree_with(scratch, base, &entries, &gone).await
     }
 
-    /// Writes the tree `base` with these entries in it, and without the paths `gone`. An entry takes the place of what is
-    /// in its way. `scratch` is a private index to work with.
+    /// Writes the tree `base` with these entries in it, and without the paths `gone`. An entry replaces conflicting
+    /// ones. `scratch` is a temporary private index.
     pub async fn tree_with(
         &self,
         scratch: &Path,

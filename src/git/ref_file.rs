@@ -1,4 +1,4 @@
-//! Reads and writes HEAD and refs as files: a power cut or an agent can leave one empty or unreadable, and git then
+//! Reads and writes HEAD and refs as files: a power cut or an agent can leave an empty or unreadable one, and git then
 //! finds no repository, or no branch.
 
 use std::io;
@@ -29,12 +29,12 @@ pub enum RefFile {
     Symbolic(String),
     /// Content that git cannot read.
     Damaged,
-    /// The system refuses to show it.
+    /// The operating system denies access.
     Unseen,
 }
 
 impl RefFile {
-    /// Reads such a file.
+    /// Reads the file of HEAD or of a ref.
     pub fn read(path: &Path) -> Self {
         let text = match read_regular_text(path, Links::Followed, MOST) {
             Ok(text) => text,
@@ -44,14 +44,14 @@ impl RefFile {
                     io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
                 ) =>
             {
-                // Git lists no ref for a link that leads nowhere, and refuses to make one in its place.
+                // Git lists no ref for a dangling symlink, and refuses to create one in its place.
                 return match seen_itself(path) {
                     Some(_) => Self::Damaged,
                     None => Self::Missing,
                 };
             }
             Err(_) if seen(path).is_some_and(|found| found.is_dir()) => return Self::Missing,
-            // What is no file, or no text, has no such code.
+            // An entry that is no file, or no text, has no such code.
             Err(error) if error.raw_os_error().is_some() => return Self::Unseen,
             Err(_) => return Self::Damaged,
         };
@@ -62,7 +62,7 @@ impl RefFile {
         }
     }
 
-    /// Writes such a file, with these permissions, through the door to git's directory.
+    /// Writes the file of HEAD or of a ref, with these permissions, below git's directory.
     pub fn write(&self, door: &Below, path: &Path, mode: u32) -> Result<(), FileError> {
         let text = match self {
             Self::Oid(oid) => format!("{oid}\n"),
@@ -73,7 +73,7 @@ impl RefFile {
     }
 }
 
-/// Returns the last value that the log of HEAD or of a ref has: lines of `<old> <new> <who> <when>\t<why>`.
+/// Returns the last value in the log of HEAD or of a ref: lines of `<old> <new> <who> <when>\t<why>`.
 pub fn last_logged(log: &Path) -> Option<Oid> {
     let text = read_regular_text(log, Links::Followed, MOST).ok()?;
     let line = text.lines().rfind(|line| !line.is_empty())?;

@@ -1,5 +1,5 @@
-//! Reads what all refs point to from their files (gitrepository-layout(5), git-pack-refs(1)), without a process. Whatever
-//! is not an ordinary ref is left to git.
+//! Reads the values of all refs from their files (gitrepository-layout(5), git-pack-refs(1)), without a process. Leaves
+//! unusual refs to git.
 
 use std::collections::BTreeMap;
 use std::fs::DirEntry;
@@ -17,17 +17,17 @@ use crate::names::Oid;
 
 /// Maximum length of all packed refs, in bytes.
 const MOST_PACKED: u64 = 1 << 30;
-/// The refs among which symbolic ones are ordinary: `refs/remotes/<name>/HEAD`.
+/// The refs among which symbolic ones are usual: `refs/remotes/<name>/HEAD`.
 const REMOTES: &str = "refs/remotes/";
 
-/// Maps the full names of refs to what they point to.
+/// The values of refs, by full name.
 pub type RefValues = BTreeMap<String, RefValue>;
 
 /// The value of a ref.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RefValue {
-    /// An object; that of another ref too, where a symbolic ref is ordinary.
+    /// An object; also the object of another ref, if a symbolic ref is usual.
     Oid(Oid),
     /// The object of the ref with this full name.
     Symbolic { to: String, oid: Oid },
@@ -43,8 +43,7 @@ impl RefValue {
 }
 
 impl Repo {
-    /// Reads what all refs point to, except those that every work tree has for itself. Asks git only if some are not
-    /// ordinary files.
+    /// Reads the values of all refs, except per-worktree ones. Runs git only if some are not ordinary files.
     pub async fn ref_values(&self) -> Result<RefValues, GitError> {
         match read_all(self) {
             Some(values) => Ok(values),
@@ -52,7 +51,7 @@ impl Repo {
         }
     }
 
-    /// Reads the same, and HEAD.
+    /// Reads the values of all refs, and HEAD.
     pub async fn ref_values_and_head(&self) -> Result<(RefValues, Head), GitError> {
         if let Some(values) = read_all(self)
             && let Some(head) = head_among(&self.git_dir, &values, self.oid_length)
@@ -62,7 +61,7 @@ impl Repo {
         Ok((self.listed_values().await?, self.head().await?))
     }
 
-    /// Returns whether a ref that is at `oid` is that without its file, too.
+    /// Returns whether a ref at `oid` would have the same value without its file.
     pub fn has_packed(&self, name: &str, oid: Option<&Oid>) -> bool {
         let packed = || packed(&self.common_dir, self.oid_length).and_then(|refs| refs.get(name).cloned());
         oid.is_some()
@@ -71,7 +70,7 @@ impl Repo {
     }
 
     async fn listed_values(&self) -> Result<RefValues, GitError> {
-        // Without their types: git reads no object then, and does not fail if one is missing.
+        // Without types: git then reads no object, and does not fail if one is missing.
         let args = ["--format=%(objectname) %(refname) %(symref)", "refs"];
         let listed = self.git.cmd("for-each-ref", args).text().await?;
         let value_of = |line: &str| {
@@ -106,7 +105,7 @@ fn head_among(git_dir: &Path, values: &RefValues, oid_length: usize) -> Option<H
     }
 }
 
-/// Reads all refs; returns `None` if only git can tell what they are.
+/// Reads all refs; returns `None` if only git can read them.
 fn read_all(repo: &Repo) -> Option<RefValues> {
     let (common_dir, oid_length) = (&repo.common_dir, repo.oid_length);
     if may_exist(&common_dir.join("reftable")) {
@@ -128,13 +127,13 @@ fn read_all(repo: &Repo) -> Option<RefValues> {
         ..
     } = found;
     if values.is_empty() {
-        // All at once, as above.
+        // In bulk, as above.
         values = loose.into_iter().collect();
     } else {
         values.extend(loose);
     }
     for (name, target) in symbolic {
-        // Git lists none that lead nowhere.
+        // Git lists no dangling symbolic refs.
         if let Some(oid) = values.get(&target) {
             values.insert(name, oid.clone());
         }
@@ -142,13 +141,13 @@ fn read_all(repo: &Repo) -> Option<RefValues> {
     Some(values)
 }
 
-/// Refs in files of their own.
+/// Refs with their own files.
 #[derive(Debug)]
 struct Loose<'a> {
     /// The length of an object id, in bytes.
     oid_length: usize,
     known: &'a KnownRefs,
-    /// The time at which they are read.
+    /// The time of the read.
     now: SystemTime,
     values: Vec<(String, RefValue)>,
     /// Symbolic refs, with the names of their targets.
@@ -156,13 +155,13 @@ struct Loose<'a> {
 }
 
 impl Loose<'_> {
-    /// Adds those below a directory; returns `None` if something is not an ordinary ref.
+    /// Adds the refs below a directory; returns `None` if one is not an ordinary ref.
     fn read_dir(&mut self, dir: &Path, prefix: &str) -> Option<()> {
         for entry in entries_of(dir).ok()? {
             let file_name = entry.file_name().into_string().ok()?;
             let name = format!("{prefix}/{file_name}");
             let kind = entry.file_type().ok()?;
-            // Git overlooks hidden files and locks.
+            // Git ignores hidden files and locks.
             if file_name.starts_with('.') || is_lock(&file_name) || is_own(&name) {
                 continue;
             }
@@ -181,14 +180,14 @@ impl Loose<'_> {
         if !is_plain(&name) {
             return None;
         }
-        // From its directory: the way there has many parts.
+        // Relative to its directory: the full path has many components.
         let found = entry.metadata().ok();
         match self.known.read(|| entry.path(), found.as_ref(), self.now) {
             RefFile::Oid(oid) if is_oid(&oid, self.oid_length) => {
                 self.values.push((name, RefValue::Oid(oid)));
             }
             RefFile::Symbolic(target) if name.starts_with(REMOTES) => self.symbolic.push((name, target)),
-            // It was deleted, or packed, while the directory was read.
+            // It was deleted, or packed, during the read of the directory.
             RefFile::Missing => {}
             _ => return None,
         }
@@ -196,7 +195,7 @@ impl Loose<'_> {
     }
 }
 
-/// Returns the packed refs, of which some may have a file of their own; `None` if a line is not an ordinary one.
+/// Returns the packed refs, some of which may also have a file; `None` if a line is unusual.
 fn packed(common_dir: &Path, oid_length: usize) -> Option<RefValues> {
     let path = common_dir.join("packed-refs");
     let packed = match read_regular(&path, Links::Followed, MOST_PACKED) {
@@ -207,21 +206,21 @@ fn packed(common_dir: &Path, oid_length: usize) -> Option<RefValues> {
     if !packed.is_empty() && !packed.ends_with('\n') {
         return None;
     }
-    // Lines that begin with ^ say what the tag of the line before points to.
+    // A line that begins with ^ has the object of the tag in the line before.
     let is_ref = |line: &&str| !line.starts_with(['#', '^']);
     let value_of = |line: &str| {
         let (oid, name) = line.split_once(' ')?;
         let oid = Oid::parse(oid).filter(|oid| is_oid(oid, oid_length))?;
         is_plain(name).then(|| (name.to_owned(), RefValue::Oid(oid)))
     };
-    // All at once: that is far less work than to insert each. Of a name that is there twice, the first line counts.
+    // In bulk, which is much faster than single inserts. The first line of a duplicate name counts.
     let lines = packed.split_terminator('\n').rev().filter(is_ref).map(value_of);
     let mut values: RefValues = lines.collect::<Option<_>>()?;
     values.retain(|name, _| !is_own(name));
     Some(values)
 }
 
-/// Returns whether an object id has a length, in bytes, and the form in which git writes it, and names an object.
+/// Returns whether an object id has this length, in bytes, and git's form, and is not zero.
 fn is_oid(oid: &Oid, length: usize) -> bool {
     let oid = oid.as_str().as_bytes();
     oid.len() == 2 * length
@@ -229,7 +228,7 @@ fn is_oid(oid: &Oid, length: usize) -> bool {
         && oid.iter().any(|digit| *digit != b'0')
 }
 
-/// Returns whether git takes a part of a name for a lock.
+/// Returns whether git treats a component of a name as a lock.
 fn is_lock(part: &str) -> bool {
     part.strip_suffix(".lock").is_some()
 }

@@ -1,4 +1,4 @@
-//! Refs: reading many at once, moving many in one transaction, and HEAD.
+//! Refs: reads many at once, moves many in one transaction, and sets HEAD.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -19,18 +19,18 @@ pub struct RefInfo {
     pub oid: Oid,
     /// The commit, if it points to one, directly or through a tag.
     pub commit: Option<Oid>,
-    /// The path of the work tree that has it checked out.
+    /// The path of the work tree in which it is checked out.
     pub checked_out: Option<String>,
 }
 
-/// Returns what the ref of this name points to, if it is one of these.
+/// Returns the object of the ref of this name, if it is in the list.
 pub fn oid_of(refs: &[RefInfo], name: &str) -> Option<Oid> {
     let found = refs.iter().find(|found| found.name == name);
     found.map(|found| found.oid.clone())
 }
 
-/// Returns whether this is a repository without a work tree of its own: git reports it as the place where the branch of
-/// its HEAD is checked out.
+/// Returns whether this is a repository without its own work tree: git reports it as the place where the branch of its
+/// HEAD is checked out.
 fn is_bare(path: &Path) -> bool {
     let is_dir = |dir: &Path| seen(dir).is_some_and(|found| found.is_dir());
     let is_repository = |dir: &Path| is_seen_as_file(&dir.join("HEAD")) && is_dir(&dir.join("objects"));
@@ -43,14 +43,14 @@ fn is_bare(path: &Path) -> bool {
     is_repository(&link) && lines.any(|line| matches!(line, b"bare = true" | b"bare=true" | b"bare"))
 }
 
-/// The type of what a ref names, and what a tag names, with its type.
+/// The type of the ref's object, and the object of a tag, with its type.
 const TYPES: &str = "%(objecttype)%00%(*objectname)%00%(*objecttype)";
 const ALL: [&str; 1] = ["refs"];
-/// The length of the packed refs, in bytes, from which on there are many.
+/// The size of the packed refs, in bytes, from which they count as many.
 const MANY: u64 = 256 * 1024;
 
 impl Repo {
-    /// Returns whether there are so many refs that what they name is not to be looked at for each.
+    /// Returns whether there are too many refs to read the object of each.
     pub fn has_many_refs(&self) -> bool {
         seen(&self.common_dir.join("packed-refs")).is_some_and(|packed| packed.len() >= MANY)
     }
@@ -70,7 +70,7 @@ impl Git {
         Ok(oid_of(&self.refs(&[name]).await?, name))
     }
 
-    /// Returns the error about refs whose objects, or what their tags name, do not exist, if there are any.
+    /// Returns the error about refs whose objects, or whose tags' objects, are missing, if there are any.
     async fn of_nothing(&self, patterns: &[&str]) -> Result<Option<GitError>, GitError> {
         let refs = self.listed("%00%00", patterns).await?;
         let peeled = refs.iter().map(|found| format!("{}^{{}}", found.oid));
@@ -81,7 +81,7 @@ impl Git {
         Ok((!names.is_empty()).then_some(GitError::OfNothing(names)))
     }
 
-    /// Lists all refs. If there are `many`, git looks at each object once, and not again for each ref that names it.
+    /// Lists all refs. If there are `many`, git reads each object once, and not once for each of its refs.
     pub async fn all_refs(&self, many: bool) -> Result<Vec<RefInfo>, GitError> {
         if !many {
             return self.refs(&ALL).await;
@@ -94,7 +94,7 @@ impl Git {
             .await?;
         let typed = || named.iter().copied().zip(types.lines());
         if typed().any(|(_, kind)| kind.ends_with(" missing")) {
-            // There it is named.
+            // This call names the missing object.
             return self.refs(&ALL).await;
         }
         let of_type = |wanted| {
@@ -120,7 +120,7 @@ impl Git {
         Ok(refs)
     }
 
-    /// Lists refs, with these fields between the object of each and its name.
+    /// Lists refs, with these fields between the object and the name of each.
     async fn listed(&self, fields: &str, patterns: &[&str]) -> Result<Vec<RefInfo>, GitError> {
         let format = format!("--format=%(objectname)%00{fields}%00%(refname)%00%(worktreepath)%00");
         let mut args = vec![format.as_str()];
@@ -166,7 +166,7 @@ impl Git {
             .collect())
     }
 
-    /// Moves refs, all or none, and then makes symbolic ones; `why` goes into their reflogs.
+    /// Moves refs, all or none, and then creates symbolic ones; `why` goes into their reflogs.
     pub async fn update_refs(&self, updates: &[Update], why: &str) -> Result<(), GitError> {
         if updates.is_empty() {
             return Ok(());
@@ -175,10 +175,10 @@ impl Git {
         self.follow(updates, why).await
     }
 
-    /// Makes all updates in one transaction, with a line for HEAD if there is one.
+    /// Executes all updates in one transaction, with a line for HEAD if there is one.
     fn transaction(&self, updates: &[Update], head: &str, why: &str) -> GitCommand {
         let updates: String = updates.iter().map(Update::line).collect();
-        // A ref that an attempt made symbolic must not move another one, and the branch of HEAD not become symbolic.
+        // A ref made symbolic by an attempt must not move another one, and the branch of HEAD must not become symbolic.
         let args = ["-m", why, "--create-reflog", "--no-deref", "--stdin"];
         let input = format!("start\n{updates}{head}prepare\ncommit\n");
         self.cmd("update-ref", args).stdin(input)
@@ -241,8 +241,8 @@ impl Git {
         Ok(self.cmd("merge-base", args).answer().await?.is_some())
     }
 
-    /// Returns whether a commit is reachable from a branch here, or from one of these commits. Branches below
-    /// `except` do not count, nor do commits that are not here.
+    /// Returns whether a commit is reachable from a local branch, or from one of the commits `also`. Branches below
+    /// `except` do not count, nor do missing commits.
     pub async fn is_on_branch(&self, commit: &Oid, also: &[Oid], except: &str) -> Result<bool, GitError> {
         let except = format!("--exclude={except}*");
         let args = [
@@ -268,8 +268,7 @@ impl Git {
 }
 
 impl Repo {
-    /// Moves refs and then HEAD, in one transaction where git can (2.46 and later), else in this order. Doing
-    /// it twice is harmless.
+    /// Moves refs and then HEAD, in one transaction if git can (2.46 and later), else in this order. Can be repeated.
     pub async fn update_refs_and_head(
         &self,
         updates: &[Update],

@@ -1,4 +1,4 @@
-//! Talks to a git remote: lists, fetches and pushes refs by their full names. No hook runs, no tag follows, and nothing
+//! Accesses a git remote: lists, fetches and pushes refs by their full names. Runs no hooks, follows no tags, and never
 //! asks on a terminal.
 
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::error::GitError;
 use crate::async_cmd::{Bounds, Output};
 use crate::names::Oid;
 
-/// The bounds of a git that lists or moves refs: it keeps what the remote lists in memory, and that can have no end.
+/// The bounds of a git that lists or moves refs: it keeps the remote's list in memory, which may be endless.
 const MOST: Bounds = Bounds {
     output: 32 << 20,
     memory: 512 << 20,
@@ -20,28 +20,28 @@ const MOST_OF_FETCH: Bounds = Bounds {
     memory: 2 << 30,
 };
 
-/// The answer to a push of one ref.
+/// The result of a push of one ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pushed {
     /// The remote has it.
     Done,
     /// The ref had another value than expected.
     Elsewhere(String),
-    /// The host refused it, in its own status line about this very ref; its words.
+    /// The host refused it, in its own status line about this ref; with the host's words.
     Refused(String),
-    /// Nothing was said about this ref, or something that passes: a lock, a full disk, a connection that broke off. The
-    /// remote may have moved it all the same. Git's words.
+    /// There was no status of this ref, or a transient error: a lock, a full disk, a broken connection. The remote may
+    /// have moved the ref anyway. With git's words.
     Unknown(String),
 }
 
-/// The answer to a push of several refs.
+/// The result of a push of several refs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Together {
     /// The remote has all of them.
     Done,
-    /// The remote does not move them together: it cannot, or it takes one of them not at all, or one had another value.
+    /// The remote does not move them together: it cannot, or it refuses one of them, or one had another value.
     Never,
-    /// The connection broke off, or something passes. The remote may have moved all of them.
+    /// The connection broke, or the error is transient. The remote may have moved all of them.
     Unknown,
 }
 
@@ -50,23 +50,23 @@ pub enum Together {
 pub struct Move<'m> {
     /// Its name.
     pub name: &'m str,
-    /// The object where it is now; `None` if it must not exist there.
+    /// The present object; `None` if the ref must not exist.
     pub old: Option<&'m Oid>,
-    /// The object that it is moved to; `None` if it is deleted.
+    /// The new object; `None` to delete the ref.
     pub new: Option<&'m Oid>,
 }
 
-/// A remote by its name or address, asked with a limit of time.
+/// A remote by its name or address, accessed with a time limit.
 #[derive(Clone, Debug)]
 pub struct RemoteGit {
     git: Git,
     name: String,
-    /// The setting by which a git that outlives this process ends when a host has said nothing for twice the limit.
+    /// The setting that ends a git that outlives this process once a host has been silent for twice the limit.
     silence: String,
 }
 
 impl Git {
-    /// Returns a git that talks to this remote; a call that takes longer than `limit` fails.
+    /// Returns a handle for this remote; a call that takes longer than `limit` fails.
     pub fn remote(&self, name: &str, limit: Duration) -> RemoteGit {
         RemoteGit {
             git: self.clone().with_limit(limit),
@@ -94,16 +94,16 @@ impl RemoteGit {
         Ok(refs.collect())
     }
 
-    /// Fetches refs with everything that they reach, and names them nowhere. No depth can be given: `--depth` ends the
-    /// history at every commit of that depth, also at those that the repository has with all of theirs, and a commit of
-    /// the user's that was reachable would not be any more.
+    /// Fetches refs with everything reachable from them, and creates no refs. No depth can be given: `--depth` cuts off
+    /// the history at every commit of that depth, even at complete ones that the repository has, and a reachable commit
+    /// of the user's would become unreachable.
     pub async fn fetch(&self, names: &[String]) -> Result<(), GitError> {
         self.fetch_with(&[], names).await
     }
 
-    /// Fetches the commits that refs name, without their files and without those before them, and names them nowhere: only
-    /// for a repository that is made for it, as its history ends at each of them. From a remote that knows no filters, the
-    /// files of these commits come too.
+    /// Fetches the commits that refs name, without their files and their history, and creates no refs: only for a
+    /// repository made for this purpose, as its history ends at each of them. A remote without filter support also
+    /// sends the files of these commits.
     pub async fn fetch_commits(&self, names: &[String]) -> Result<(), GitError> {
         self.fetch_with(&["--depth=1", "--filter=tree:0"], names).await
     }
@@ -127,7 +127,7 @@ impl RemoteGit {
             .await
     }
 
-    /// Moves one ref of the remote from `old` (`None`: it must not exist there) to `new` (`None`: it is deleted), or does
+    /// Moves one ref of the remote from `old` (`None`: it must not exist) to `new` (`None`: it is deleted), or does
     /// nothing.
     pub async fn push(&self, name: &str, old: Option<&Oid>, new: Option<&Oid>) -> Result<Pushed, GitError> {
         let output = self.push_with(&[], &[Move { name, old, new }]).await?;
@@ -174,7 +174,7 @@ impl RemoteGit {
         args.extend(leases.iter().map(String::as_str));
         args.extend(["--", &self.name]);
         args.extend(refs.iter().map(String::as_str));
-        // Git pushes no single refs to a mirror.
+        // Git cannot push single refs to a mirror.
         let mirror = format!("remote.{}.mirror=false", self.name);
         let is_key = !self.name.contains(['=', '\n']);
         let mut settings: Vec<&str> = is_key.then_some(mirror.as_str()).into_iter().collect();
@@ -183,7 +183,7 @@ impl RemoteGit {
         if output.code == Some(0) || !said.contains("does not support push options") {
             return Ok(output);
         }
-        // They are for hosts that know them.
+        // Push options are for hosts that know them.
         settings.push("push.pushOption=");
         self.cmd_with(&settings, "push", &args, MOST).any_exit().await
     }
@@ -194,15 +194,15 @@ impl RemoteGit {
 
     fn cmd_with(&self, settings: &[&str], verb: &'static str, args: &[&str], most: Bounds) -> GitCommand {
         let settings = [settings, &["http.lowSpeedLimit=1", &self.silence]].concat();
-        // A host that says nothing must not keep a loop locked whose git-ralph was killed. The git that waits for it moves no
-        // ref here, and one of the remote only from where it expects it.
+        // A silent host must not keep the loop of a killed git-ralph locked. A git that waits for it moves no local
+        // ref, and a remote ref only from its expected value.
         let command = self.git.cmd_with(&settings, verb, args).without_locks();
         // ssh must not ask either.
         command.env("SSH_ASKPASS_REQUIRE", "never").within(most)
     }
 }
 
-/// The words of git and its hosts about a ref that they would have moved at another time.
+/// Messages of git and its hosts about a ref that they might move at another time.
 const PASSING: [&str; 15] = [
     "lock",
     "failed to update ref",
@@ -221,7 +221,7 @@ const PASSING: [&str; 15] = [
     "no space",
 ];
 
-/// The words of a host about a ref that has moved meanwhile.
+/// Messages of a host about a ref that has moved meanwhile.
 const MOVED: [&str; 4] = [
     "stale info",
     "incorrect old value",
@@ -229,10 +229,10 @@ const MOVED: [&str; 4] = [
     "fetch first",
 ];
 
-/// The words of git about the code with which a host says that it is too busy, whatever else it says.
+/// Git's messages about the HTTP code of a host that is too busy, whatever the host's text.
 const BUSY: [&str; 3] = ["returned error: 408", "returned error: 429", "returned error: 5"];
 
-/// The words of git, of curl and of ssh about a connection that broke off.
+/// Messages of git, curl and ssh about a broken connection.
 const BROKEN_OFF: [&str; 16] = [
     "empty reply",
     "connection reset",
@@ -252,9 +252,9 @@ const BROKEN_OFF: [&str; 16] = [
     "timed out",
 ];
 
-/// Returns whether a git that only read from a remote broke off for a transient reason. A message of the host is no such
-/// reason, but with the code of one that is too busy, and neither is a host that cannot be reached at all, knows no such repository or denies access: the user can
-/// correct that.
+/// Returns whether a git that only read from a remote failed for a transient reason. A host's message is no such
+/// reason, except with the code of a busy host; neither is an unreachable host, an unknown repository or denied access:
+/// the user can correct those.
 pub fn broke_off(words: &str) -> bool {
     let words = words.to_lowercase();
     let is_of_host = words
@@ -264,7 +264,7 @@ pub fn broke_off(words: &str) -> bool {
     has(&BUSY) || !is_of_host && has(&BROKEN_OFF)
 }
 
-/// Reads the status line about a ref (`git push --porcelain`): `!`, the refs, and a summary with a reason, parted by tabs.
+/// Reads the tab-separated status line of a ref (`git push --porcelain`): `!`, the refs, and a summary with a reason.
 fn answer(name: &str, status: &str, words: String) -> Pushed {
     let line = status.lines().find_map(|line| {
         let mut fields = line.split('\t');
@@ -290,7 +290,7 @@ fn answer(name: &str, status: &str, words: String) -> Pushed {
     }
 }
 
-/// Returns what the host says about a push that it refused, or else what git says.
+/// Returns the host's message about a refused push, or else git's.
 fn words_of(said: &str) -> String {
     let of_host = said.lines().filter_map(|line| line.strip_prefix("remote: "));
     let of_host: Vec<&str> = of_host

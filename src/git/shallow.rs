@@ -1,5 +1,5 @@
-//! Commits whose parents git does not look for (`git fetch --depth`, "shallow" in gitrepository-layout(5)): if the
-//! parents are present after all, such a line hides history that the repository has.
+//! Commits whose parents git ignores (`git fetch --depth`, "shallow" in gitrepository-layout(5)): if the parents are
+//! present after all, such a line hides existing history.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ impl Shallow {
         Ok(Self(text.unwrap_or_default()))
     }
 
-    /// Writes the shallow commits, with these permissions, through a door; leaves no file if there are none.
+    /// Writes the shallow commits, with these permissions, below `door`; removes the file if there are none.
     pub fn write(&self, door: &Below, path: &Path, mode: u32) -> Result<(), FileError> {
         if self.0.is_empty() {
             return door.remove_file(path);
@@ -42,7 +42,7 @@ impl Repo {
         let now = Shallow::read(&path)?;
         let known: BTreeSet<&str> = before.0.lines().collect();
         let is_oid = |line: &str| Oid::parse(line).is_some();
-        // Git refuses to read any commit where one line is something else.
+        // Git refuses to read any commit if one line is invalid.
         let readable: Vec<&str> = now.0.lines().filter(|line| is_oid(line)).collect();
         if readable.len() < now.0.lines().count() {
             self.write_shallow(&readable)?;

@@ -1,4 +1,4 @@
-//! The permissions of the files in a repository (`core.sharedRepository`), as git gives them to what it makes.
+//! The permissions of files in a repository (`core.sharedRepository`), as git sets them on new files.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -9,19 +9,19 @@ use crate::fs::umask_now;
 /// The rule of a repository.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Not known: the configuration was not read, or git refuses the value.
+    /// Unknown: the configuration was not read, or git refuses the value.
     Unknown,
-    /// The permissions that the umask leaves, where nothing is set.
+    /// The permissions under the umask, without the setting.
     #[default]
     Umask,
-    /// At least these.
+    /// At least these permissions.
     AtLeast(u32),
-    /// These, whatever the umask is.
+    /// Exactly these permissions, independent of the umask.
     Exactly(u32),
 }
 
 impl Sharing {
-    /// Reads the value of the setting; without a value it is that of `true`.
+    /// Parses the value of the setting; a missing value means `true`.
     pub fn parse(value: &str) -> Self {
         match value.to_ascii_lowercase().as_str() {
             "umask" | "false" | "no" | "off" | "0" => Self::Umask,
@@ -40,7 +40,7 @@ impl Sharing {
         self.applied_to(0o666 & !umask_now())
     }
 
-    /// Gives an open file, which was made with those that the umask leaves, the permissions of this rule.
+    /// Gives an open file, which was created under the umask, the permissions of this rule.
     pub fn apply(self, file: &File) -> io::Result<()> {
         let mode = file.metadata()?.permissions().mode() & 0o777;
         match self.applied_to(mode) {

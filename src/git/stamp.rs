@@ -1,14 +1,14 @@
-//! Tells whether a file is the one that was seen before, unchanged.
+//! Decides whether a file is unchanged since the last read.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-/// Time after which a new change to a file certainly gives it another change time: more than a tick of the clock that
-/// file systems use.
+/// Time after which a new change to a file certainly changes its change time: more than a tick of the file systems'
+/// clock.
 pub(super) const SETTLED: Duration = Duration::from_millis(50);
 
-/// Identifies the state of a file that was not changed just before.
+/// Identifies the state of a file that was not changed immediately before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -28,7 +28,7 @@ impl Stamp {
         }
     }
 
-    /// Returns whether a change from now on gives the file another stamp.
+    /// Returns whether any later change gives the file another stamp.
     pub fn is_settled(self, now: SystemTime) -> bool {
         let (Ok(seconds), Ok(nanos)) = (u64::try_from(self.changed.0), u32::try_from(self.changed.1)) else {
             return false;

@@ -1,6 +1,6 @@
 //! The stash: its list, and adding and dropping single entries without touching index or work tree (git-stash(1)).
 //!
-//! The list is shared by all work trees, and anybody may change it at any time.
+//! All work trees share the list, and any process may change it at any time.
 
 use super::command::{Git, failure};
 use super::discover::Repo;
@@ -11,7 +11,7 @@ use crate::names::Oid;
 /// Number of times that the list may change while an entry is being dropped.
 const TURNS: usize = 16;
 
-/// Maximum length of the reflog that is the list, in bytes.
+/// Maximum size of the reflog that stores the list, in bytes.
 const MOST: u64 = 1 << 28;
 
 /// An entry of the stash.
@@ -35,8 +35,7 @@ impl StashEntry {
 }
 
 impl Repo {
-    /// Lists the entries of the stash, newest first, from the reflog that is the list. Asks git only if its refs are not in
-    /// files.
+    /// Lists the entries of the stash, newest first, from its reflog. Runs git only if the refs are not in files.
     pub async fn stash(&self) -> Result<Vec<StashEntry>, GitError> {
         if may_exist(&self.common_dir.join("reftable")) {
             return self.git.stash_list().await;
@@ -54,8 +53,7 @@ impl Repo {
     }
 }
 
-/// Reads the lines of a reflog, `<old> <new> <who> <when>\t<message>`, oldest first; returns `None` if they are not such
-/// lines.
+/// Reads the lines of a reflog, `<old> <new> <who> <when>\t<message>`, oldest first; returns `None` for other lines.
 fn entries_in(log: &str) -> Option<Vec<StashEntry>> {
     let entry = |line: &str| {
         let (head, message) = line.split_once('\t')?;
@@ -84,15 +82,15 @@ impl Git {
         self.cmd("stash", args).done().await
     }
 
-    /// Deletes the ref of a stash without entries, as after an expired reflog: git would not list an entry that is stored
-    /// there while the ref has its commit already.
+    /// Deletes the ref of a stash without entries, as after an expired reflog: git would not list an entry stored while
+    /// the ref already has its commit.
     pub async fn forget_stash(&self) -> Result<(), GitError> {
         let args = ["--no-deref", "-d", "refs/stash"];
         self.cmd("update-ref", args).any_exit().await.map(drop)
     }
 
-    /// Drops the entry with this commit from the list, wherever it is; it may be gone already. If the list changes in
-    /// the same moment, so that git drops another entry, that one is stored again; these are returned.
+    /// Drops the entry with this commit from the list, at any position; it may be gone already. If the list changes at
+    /// the same moment, so that git drops another entry, that entry is stored again; returns these entries.
     pub async fn stash_drop(&self, oid: &Oid) -> Result<Vec<StashEntry>, GitError> {
         let mut stored_again = Vec::new();
         let mut turns = TURNS;
@@ -105,7 +103,7 @@ impl Git {
             let name = format!("stash@{{{at}}}");
             let output = self.cmd("stash", ["drop", &name]).any_exit().await?;
             if output.code != Some(0) {
-                // The list has become shorter, or another git holds its lock.
+                // The list has become shorter, or another git has locked it.
                 if turns > 0 {
                     continue;
                 }
@@ -134,7 +132,7 @@ impl Git {
     }
 }
 
-/// Returns the object id that git names, whatever its language.
+/// Returns the object id in git's output, in any language.
 fn named_in(text: &str) -> Option<Oid> {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
     words

@@ -1,6 +1,6 @@
-//! Submodules of linked work trees. Each work tree of a loop gets a clone of its own of a submodule, made from the one that
-//! is checked out in another work tree: without network, with branches of its own. Commits made in such a clone are copied
-//! to a repository that stays. They are copied as packs: a fetch would run what the configuration of the clone names.
+//! Submodules of linked work trees. Each work tree of a loop gets its own clone of a submodule, made from the clone in
+//! another work tree: without network, with its own branches. Commits made in such a clone are copied to a permanent
+//! repository, as packs: a fetch would run commands of the clone's configuration.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,27 +13,27 @@ use super::layout::RepoLayout;
 use crate::fs::{FileError, entries_of, may_exist, path_below, seen_itself};
 use crate::names::Oid;
 
-/// The mode of a submodule in a listing, with the space behind it.
+/// The mode of a submodule in a listing, with the following space.
 const GITLINK: &[u8] = b"160000 ";
 
-/// Settings with which a clone is made: git clones submodules from a directory only if that is allowed.
+/// Settings for making a clone: git clones submodules from a directory only if that is allowed.
 const CLONES: [&str; 2] = ["protocol.file.allow=always", "clone.defaultRemoteName=origin"];
 
 /// The reason why a submodule is not checked out.
 #[derive(Debug)]
 pub enum Uncloned {
-    /// It has no name that could be given to git.
+    /// It has no name that git accepts on a command line.
     Unnamed(String),
-    /// Git could not make its clone, or found no commit for it there.
+    /// Git could not make its clone, or the clone lacks the commit.
     Failed(GitError),
 }
 
-/// A submodule of which its commit does not have everything.
+/// A submodule with content that its commit lacks.
 #[derive(Debug)]
 pub struct UncleanSubmodule {
-    /// The path of the submodule, which may be inside of another one.
+    /// The path of the submodule, which may be nested.
     pub path: Vec<u8>,
-    /// Git's words, if it cannot read it; else it has found uncommitted changes.
+    /// Git's words, if git cannot read it; `None` if it has uncommitted changes.
     pub unreadable: Option<String>,
     /// The paths with these changes, in the submodule.
     pub changed: Vec<Vec<u8>>,
@@ -42,7 +42,7 @@ pub struct UncleanSubmodule {
 impl Repo {
     /// Finds a submodule with uncommitted changes, or one that git cannot read, if there is one.
     pub async fn unclean_submodule(&self) -> Result<Option<UncleanSubmodule>, GitError> {
-        // Asked about all of them, git fails because of one.
+        // Queried for all of them at once, git fails because of one.
         for path in self.index_entries(&self.index()).await?.submodules {
             let unclean = self.look_at_submodule(path).await?;
             if unclean.is_some() {
@@ -52,14 +52,14 @@ impl Repo {
         Ok(None)
     }
 
-    /// Returns the submodule at this path, or the one in it, if it is checked out and not clean.
+    /// Returns the submodule at this path, or a nested one, if it is checked out and not clean.
     pub async fn look_at_submodule(&self, path: Vec<u8>) -> Result<Option<UncleanSubmodule>, GitError> {
         look_at(&self.git, &self.top, path).await
     }
 }
 
-/// Returns the submodule at this path below `top`, or the one in it, if it is checked out and not clean. `around` has the
-/// settings.
+/// Returns the submodule at this path below `top`, or a nested one, if it is checked out and not clean. `around` has
+/// the settings.
 async fn look_at(around: &Git, top: &Path, path: Vec<u8>) -> Result<Option<UncleanSubmodule>, GitError> {
     let dir = path_below(top, &path);
     if RepoLayout::of_work_tree(&dir).is_none() {
@@ -80,9 +80,9 @@ async fn look_at(around: &Git, top: &Path, path: Vec<u8>) -> Result<Option<Uncle
         Some(128) => Some(String::from_utf8_lossy(&found.stderr).trim().to_owned()),
         _ => return Err(failure("status", &found)),
     };
-    // The one inside it is named, if it is that: from here, git shows nothing of it, and stashes nothing.
+    // A nested submodule is named, if it is the cause: git at this level neither shows nor stashes its changes.
     for inner in git.submodules(None).await.unwrap_or_default() {
-        // A link can lead anywhere, back here too.
+        // A symlink can lead anywhere, even back here.
         let is_dir = seen_itself(&path_below(&dir, &inner)).is_some_and(|found| found.is_dir());
         if is_dir && let Ok(Some(inner)) = Box::pin(look_at(&git, &dir, inner)).await {
             let path = [&path[..], b"/", &inner.path].concat();
@@ -123,8 +123,8 @@ fn changed_paths(status: &[u8]) -> Vec<Vec<u8>> {
     paths
 }
 
-/// Checks out in the work tree `made` the submodules that are checked out in `from`, and those in them, each in a clone of
-/// its own. Returns the paths of those that are not, each with the reason.
+/// Checks out in the work tree `made` the submodules that are checked out in `from`, and nested ones, each in its own
+/// clone. Returns the paths of the others, each with the reason.
 ///
 /// # Errors
 /// If git cannot list the submodules of the work tree.
@@ -155,8 +155,8 @@ pub async fn check_out_submodules(from: &Path, made: &Path) -> Result<Vec<(Vec<u
     Ok(failed)
 }
 
-/// Checks out one submodule from the repository `source`; `from` and `made` run in the work trees around it. Returns the reason
-/// if its name, or its place, cannot be given to git.
+/// Checks out one submodule from the repository `source`; `from` and `made` run in the work trees around it. Returns
+/// the reason if git cannot be given its name or its place.
 async fn check_out(
     [from, made]: [&Git; 2],
     path: &[u8],
@@ -169,7 +169,7 @@ async fn check_out(
     let key = format!("submodule.{name}.url");
     let there = String::from_utf8_lossy(path);
     let args = ["--quiet", "update", "--init", "--checkout", "--", &there];
-    // Its name may have a sign that ends a key on a command line. The user may have given git settings in the same way.
+    // Its name may have a character that ends a key on a command line. The user may have set these variables, too.
     let given = env::var("GIT_CONFIG_COUNT")
         .ok()
         .and_then(|count| count.parse().ok());
@@ -189,11 +189,11 @@ async fn check_out(
     Ok(None)
 }
 
-/// Copies a commit, with all that it needs, from the repository `own` to the repository `to`, which keeps it by this ref;
-/// without what is reachable from `base`, if `to` has that.
+/// Copies a commit, with everything reachable from it, from the repository `own` to the repository `to`, and keeps it
+/// by this ref; without objects reachable from `base`, if `to` has it.
 ///
 /// # Errors
-/// If `own` lacks the commit or something below it, or git cannot write.
+/// If `own` lacks a needed object, or git cannot write.
 pub async fn copy_commit(
     own: &Path,
     to: &Path,
@@ -217,10 +217,10 @@ pub async fn copy_commit(
     inside(to, "update-ref", [name, commit.as_str()]).done().await
 }
 
-/// Copies what a commit needs from the repository `own` to the repository `to`, without what `base` needs.
+/// Copies the objects of a commit from the repository `own` to the repository `to`, without those of `base`.
 ///
 /// # Errors
-/// If `own` lacks something of it, or git cannot write.
+/// If `own` lacks one of them, or git cannot write.
 pub async fn copy_objects(own: &Path, to: &Path, commit: &Oid, base: Option<&Oid>) -> Result<(), GitError> {
     let mut wanted = format!("{commit}\n");
     if let Some(base) = base {
@@ -231,10 +231,10 @@ pub async fn copy_objects(own: &Path, to: &Path, commit: &Oid, base: Option<&Oid
     inside(own, "pack-objects", args).stdin(wanted).done().await
 }
 
-/// Copies everything that the refs, their logs and HEAD of the repository `own` have, and the repository `to` lacks; each commit
-/// is kept there by a ref with this beginning and its id.
+/// Copies all commits that the refs, their logs and HEAD of the repository `own` have, and the repository `to` lacks;
+/// keeps each by a ref with this prefix and its id.
 pub async fn copy_all_commits(own: &Path, to: &Path, prefix: &str) -> Result<(), GitError> {
-    // The older entries of a stash are in its log alone, and commits that were amended in that of HEAD.
+    // Older stash entries are only in the stash's log, and amended commits only in HEAD's.
     let args = ["HEAD", "--all", "--reflog", "--no-walk", "--ignore-missing"];
     let tips = inside(own, "rev-list", args).text().await?;
     for tip in tips.lines() {
@@ -247,7 +247,7 @@ pub async fn copy_all_commits(own: &Path, to: &Path, prefix: &str) -> Result<(),
 }
 
 impl Git {
-    /// Lists the paths of the submodules in an index, that of the work tree if none is named.
+    /// Lists the paths of the submodules in an index; by default the work tree's.
     pub async fn submodules(&self, index: Option<&Path>) -> Result<Vec<Vec<u8>>, GitError> {
         let list = self.cmd("ls-files", ["-s", "-z"]);
         let entries = match index {
@@ -274,7 +274,7 @@ impl Git {
         Ok(named)
     }
 
-    /// Gives another repository the value that a setting has here, if it has one.
+    /// Copies the value of a setting to another repository, if it has one.
     async fn copy_setting(&self, key: &str, to: &Self) -> Result<(), GitError> {
         let value = self.cmd("config", ["--get", key]).answer().await?;
         let Some(value) = value else { return Ok(()) };
@@ -283,26 +283,26 @@ impl Git {
     }
 }
 
-/// Builds a git command for a repository alone: the work tree of a submodule may be gone.
+/// Builds a git command for a repository alone: the work tree of a submodule may be missing.
 fn inside<S: AsRef<OsStr>>(dir: &Path, verb: &'static str, args: impl IntoIterator<Item = S>) -> GitCommand {
     let git = Git::at(dir).with_repository(dir).offline();
     git.cmd(verb, args).env("GIT_WORK_TREE", dir)
 }
 
-/// Returns whether a ref of a repository has a commit, or one after it.
+/// Returns whether a ref of a repository contains a commit.
 async fn has_in_a_ref(dir: &Path, commit: &Oid) -> Result<bool, GitError> {
     let args = ["--max-count=1", commit.as_str(), "--not", "--all"];
     let left = inside(dir, "rev-list", args).any_exit().await?;
     Ok(left.code == Some(0) && left.stdout.is_empty())
 }
 
-/// Returns whether a repository has everything that a commit needs.
+/// Returns whether a repository has all objects of a commit.
 async fn is_connected(dir: &Path, commit: &Oid) -> Result<bool, GitError> {
     let args = ["--quiet", "--objects", commit.as_str(), "--not", "--all"];
     Ok(inside(dir, "rev-list", args).any_exit().await?.code == Some(0))
 }
 
-/// Lists the repositories of the submodules that a work tree with this git directory has, or had, and of those in them.
+/// Lists the repositories of present and former submodules of a work tree with this git directory, and nested ones.
 pub fn submodule_repositories(git_dir: &Path) -> Result<Vec<PathBuf>, FileError> {
     let (mut found, mut dirs) = (Vec::new(), vec![git_dir.join("modules")]);
     while let Some(dir) = dirs.pop() {
@@ -312,7 +312,7 @@ pub fn submodule_repositories(git_dir: &Path) -> Result<Vec<PathBuf>, FileError>
                 dirs.push(path.join("modules"));
                 found.push(path);
             } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                // The name of a submodule can have several parts.
+                // The name of a submodule can have several components.
                 dirs.push(path);
             }
         }
@@ -320,8 +320,8 @@ pub fn submodule_repositories(git_dir: &Path) -> Result<Vec<PathBuf>, FileError>
     Ok(found)
 }
 
-/// Returns where the clone of a submodule in a work tree of a loop is copied to: the repository of the same submodule in the
-/// directory that all work trees share (gitrepository-layout(5), `modules`), else that of the work tree `from`.
+/// Returns the target for copies from a submodule's clone in a loop's work tree: the repository of the same submodule
+/// in the shared directory (gitrepository-layout(5), `modules`), else the one of the work tree `from`.
 pub fn shared_submodule(
     own: &Path,
     [git_dir, common_dir]: [&Path; 2],

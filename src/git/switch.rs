@@ -1,6 +1,6 @@
 //! Changes the work tree to a git tree, writing only the files that differ.
 //!
-//! Only content that was read before is overwritten: a file that changed in the meantime stops the step.
+//! Overwrites only content that was read before: a file that changed meanwhile stops the step.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
@@ -14,7 +14,7 @@ use crate::fs::{Below, FileError, entries_of, is_there, kind_of, path_below, see
 use crate::names::Oid;
 
 impl GitError {
-    /// Returns whether git did not begin to change the work tree, because a file in it is not as it was read.
+    /// Returns whether git did not begin to change the work tree, because a file in it has changed since it was read.
     pub fn is_of_changed_files(&self) -> bool {
         let of_files = [
             "not uptodate",
@@ -31,8 +31,7 @@ impl GitError {
 }
 
 impl Repo {
-    /// Returns this repository, for git to write files as it stores them: no filter is run that would convert them. One git
-    /// process.
+    /// Returns this repository without smudge filters: git writes files as it stores them. One git process.
     pub async fn without_smudging(&self) -> Result<Self, GitError> {
         let args = ["-z", "--name-only", "--get-regexp", r"^filter\.[^=]*$"];
         let names = self.git.cmd("config", args).any_exit().await?;
@@ -51,12 +50,12 @@ impl Repo {
         })
     }
 
-    /// Returns whether something is at this path of the work tree.
+    /// Returns whether this path of the work tree exists.
     pub fn exists(&self, path: &[u8]) -> Result<bool, FileError> {
         is_there(&path_below(&self.top, path))
     }
 
-    /// Finds what prevents a new file at this path: the first of its parent directories that is not a directory (a
+    /// Finds the obstacle to a new file at this path: the first of its parent directories that is not a directory (a
     /// symlink is not one), or an entry at the path itself.
     pub fn first_in_the_way(&self, path: &[u8]) -> Result<Option<Vec<u8>>, FileError> {
         let slashes = path
@@ -75,8 +74,8 @@ impl Repo {
         Ok(self.exists(path)?.then(|| path.to_vec()))
     }
 
-    /// Finds what prevents these changes to the work tree: at each added path, an existing entry that the same changes
-    /// do not remove. A directory is removed if everything in it is.
+    /// Finds the obstacles to these changes of the work tree: at each added path, an existing entry that the same
+    /// changes do not remove. A directory is removed if all its entries are.
     pub fn in_the_way(&self, changes: &[(u8, Vec<u8>)]) -> Result<Vec<Vec<u8>>, FileError> {
         let of = |wanted: u8| changes.iter().filter(move |(status, _)| *status == wanted);
         let going: HashSet<&[u8]> = of(b'D').map(|(_, path)| path.as_slice()).collect();
@@ -88,27 +87,27 @@ impl Repo {
         Ok(found)
     }
 
-    /// Changes the work tree from `now` (the tree that `index` was read into) to `target`, writing only what differs;
-    /// `index` then describes `target`.
+    /// Changes the work tree from `now` (the tree that `index` was read into) to `target`, writing only differing
+    /// files; `index` then describes `target`.
     pub async fn switch_work_tree(&self, index: &Path, now: &Oid, target: &Oid) -> Result<(), GitError> {
         if now == target {
             return Ok(());
         }
         let args = ["--no-sparse-checkout", "-m", "-u", now.as_str(), target.as_str()];
-        // The target's attributes apply: those of the work tree may be part of what is undone.
+        // The target's attributes apply: those of the work tree may be about to be undone.
         let switch = || {
             let command = self.git.cmd("read-tree", args).index(index);
             command.env("GIT_ATTR_SOURCE", target.as_str()).done()
         };
         match switch().await {
-            // By other attributes git may take a file for changed that it reads only because it was written in the second of
-            // the index.
+            // With other attributes git may consider a file changed that it reads only because it was written in the
+            // second of the index.
             Err(error) if error.is_of_changed_files() && self.trust_times(index)? => switch().await,
             switched => switched,
         }
     }
 
-    /// Makes git trust the times that an index has for its files, if none of them was touched since. Returns whether it will.
+    /// Makes git trust an index's times of its files, if none was touched since. Returns whether git will trust them.
     /// One `lstat` for each file.
     fn trust_times(&self, index: &Path) -> Result<bool, GitError> {
         let file = self.read_index(index)?;
@@ -127,9 +126,8 @@ impl Repo {
     }
 
     /// Changes the work tree to the content of the index `known`. `changes` lists the differences (`A`: the path is in
-    /// the work tree only). The work tree was just read into `index`, which becomes an updated copy of `known`.
-    /// Returns whether it was done: if one of these paths changed in the
-    /// meantime, nothing is touched.
+    /// the work tree only). The work tree was just read into `index`, which becomes an updated copy of `known`. Returns
+    /// whether it was done: if one of these paths changed meanwhile, nothing is touched.
     pub async fn restore_changes(
         &self,
         index: &Path,
@@ -158,8 +156,8 @@ impl Repo {
         Ok(true)
     }
 
-    /// Returns those of these paths whose files were last touched in the second that an index has for them: git may take
-    /// such a file for the one in the index, and does not write it (`git checkout-index`, even with `-f`).
+    /// Returns the paths whose files were last touched in the second that an index has for them: git may consider such
+    /// a file unchanged, and not write it (`git checkout-index`, even with `-f`).
     fn touched_in_their_second(&self, index: &Path, paths: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         let file = self.read_index(index)?;
         let mut found = Vec::new();
@@ -173,8 +171,8 @@ impl Repo {
         Ok(found)
     }
 
-    /// Returns those of these paths that changed since the work tree was read into `index`; a path that was absent then
-    /// must still be absent. Returns all of them if that cannot be found out.
+    /// Returns the paths that changed since the work tree was read into `index`; a path that was absent then must still
+    /// be absent. Returns all of them if git-ralph cannot tell.
     pub fn not_as_read(&self, index: &Path, changes: &[(u8, Vec<u8>)]) -> Result<Vec<Vec<u8>>, GitError> {
         let file = self.read_index(index)?;
         let paths = changes.iter().map(|(_, path)| path);
@@ -186,7 +184,7 @@ impl Repo {
             let now = kind_of(&path_below(&self.top, path))?;
             let is_as_read = match (read.find(path), now) {
                 (Some(entry), Some(now)) => entry.touched == touched(&now),
-                // An entry in the way was moved with everything in it.
+                // An entry in the way was moved with all its content.
                 (_, None) => true,
                 (None, Some(_)) => self.first_in_the_way(path)?.is_some_and(|way| way != *path),
             };
@@ -197,13 +195,13 @@ impl Repo {
         Ok(changed)
     }
 
-    /// Removes a file of the work tree, if it is there, and the directories that are then empty.
+    /// Removes a file of the work tree, if it exists, and the directories that are then empty.
     pub fn remove_file(&self, path: &[u8]) -> Result<(), GitError> {
         let file = path_below(&self.top, path);
         let below = Below::new(&self.top);
         below.remove_file(&file)?;
         for dir in file.ancestors().skip(1).take_while(|dir| *dir != self.top) {
-            // Stops at the first directory that holds something else.
+            // Stops at the first directory that is not empty.
             if below.remove_empty_dir(dir).is_err() {
                 break;
             }
@@ -211,8 +209,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Gives these paths of the work tree the content they have in `target`; `changes` lists the differences (`A`: the
-    /// path is not in the target, and is removed). `scratch` is a private index to work with.
+    /// Gives these paths of the work tree their content in `target`; `changes` lists the differences (`A`: the path is
+    /// not in the target, and is removed). `scratch` is a temporary private index.
     pub async fn restore_files(
         &self,
         scratch: &Path,

@@ -1,4 +1,4 @@
-//! Directories whose paths are longer than the system takes: git can open none of them.
+//! Directories whose paths are longer than the system allows: git cannot open them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::entries_of;
 
-/// Returns whether git could not open directories, each of them because its path is longer than the system takes. Git
-/// shows 4096 bytes of a message, so there is no room for the reason.
+/// Returns whether git could not open directories only because their paths are longer than the system allows. Git
+/// prints at most 4096 bytes of a message, which has no room for the reason.
 pub(super) fn are_all_too_long(words: &str) -> bool {
     !words.contains("Permission denied")
         && words
@@ -16,8 +16,8 @@ pub(super) fn are_all_too_long(words: &str) -> bool {
             .all(|line| line.len() > 4000 || line.ends_with("File name too long"))
 }
 
-/// Lists the directories with something below them whose path is longer than the system takes, each by as much of its own
-/// path as a message can show.
+/// Lists the directories with entries whose paths are longer than the system allows, each by as much of its own path as
+/// a message can contain.
 pub(super) fn too_deep(top: &Path) -> BTreeSet<Vec<u8>> {
     let (mut found, mut open) = (BTreeSet::new(), vec![PathBuf::new()]);
     while let Some(dir) = open.pop() {

@@ -1,4 +1,4 @@
-//! The user's own git commands, as they would type them: with their configuration, pager and colours.
+//! The user's own git commands, run as if typed: with their configuration, pager and colours.
 
 use std::os::unix::process::CommandExt;
 
@@ -14,13 +14,13 @@ fn not_started(source: std::io::Error) -> GitError {
 }
 
 impl Git {
-    /// Becomes one of the user's own git commands, with the user's configuration, pager and colours. Returns
-    /// only when git cannot be started.
+    /// Replaces this process by a git command of the user's, with the user's configuration, pager and colours. Returns
+    /// only if git cannot be started.
     pub fn take_over(&self, args: &[&str]) -> GitError {
         not_started(self.users_own(args).exec())
     }
 
-    /// Runs one of the user's own git commands on the terminal, with the user's configuration, pager and colours. Returns
+    /// Runs a git command of the user's on the terminal, with the user's configuration, pager and colours. Returns
     /// git's exit code, if it has one.
     pub async fn show(&self, args: &[&str]) -> Result<Option<i32>, GitError> {
         let mut command = self.users_own(args);

@@ -1,5 +1,5 @@
-//! Knows which git commands change nothing, and finds files at which git would hang. Git opens every path with the name
-//! of one of its files: the open of a pipe without a writer never returns, and the read of a device never ends.
+//! Lists the git commands that change nothing, and finds files at which git would hang. Git opens any path with the
+//! name of one of its files: opening a pipe without a writer never returns, and reading a device never ends.
 
 use std::fs::OpenOptions;
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::fs::{Links, read_regular_text, seen, seen_in, seen_itself};
 /// The files of a work tree that git opens in any directory, or at its top.
 pub const RULES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
 
-/// The commands that change nothing: a request to stop can end them. Others of git's have forms that write.
+/// The commands that change nothing: a request to stop may end them. Other commands have forms that write.
 pub(super) const READS: &[&str] = &[
     "cat-file",
     "check-attr",
@@ -37,7 +37,7 @@ pub(super) const READS: &[&str] = &[
     "version",
 ];
 
-/// The files of a git directory that git reads whole, whatever it does (gitrepository-layout(5)).
+/// The files of a git directory that git always reads completely (gitrepository-layout(5)).
 const READ_WHOLE: [&str; 11] = [
     "HEAD",
     "commondir",
@@ -52,7 +52,7 @@ const READ_WHOLE: [&str; 11] = [
     "shallow",
 ];
 
-/// Returns the device in the place of a file that any git reads in the work tree of `dir`: it would fill the memory.
+/// Returns a device in the place of a file that any git reads in the work tree of `dir`: it would fill the memory.
 /// Checks the status of a dozen files, and opens none.
 pub fn endless_file(dir: &Path) -> Option<PathBuf> {
     let top = dir
@@ -71,8 +71,8 @@ pub fn endless_file(dir: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Returns the pipe of a repository that a process waits for, and lets that process go on: one of git's rules in the
-/// work tree of `dir`, or anything in the git directories.
+/// Returns the pipe of a repository for which a process waits, and unblocks the process: one of git's rules in the work
+/// tree of `dir`, or any file in the git directories.
 pub(super) fn waited_for(dir: &Path) -> Option<PathBuf> {
     let top = dir
         .ancestors()
@@ -122,7 +122,7 @@ fn is_waited_for(path: &Path) -> bool {
     if !seen(path).is_some_and(|found| found.file_type().is_fifo()) {
         return false;
     }
-    // Without a reader, a pipe cannot be opened to write; without a writer, it is at its end.
+    // A pipe cannot be opened for writing without a reader; without a writer, a reader gets its end.
     open(OpenOptions::new().write(true)).is_ok()
         || open(OpenOptions::new().read(true)).is_ok_and(|mut pipe| pipe.read(&mut [0]).is_err())
 }

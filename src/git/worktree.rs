@@ -25,12 +25,11 @@ use crate::paths::first_few;
 /// after an attempt it must not stop the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose<'a> {
-    /// The user, before the loop. Nested repositories are left out; content that can be neither read nor stored is an
+    /// The user, before the loop. Nested repositories are omitted; content that can be neither read nor stored is an
     /// error.
     Users,
-    /// The loop. The files of nested repositories are read, without their history, except for repositories that were
-    /// there before the loop; unreadable files are made readable; content that cannot be stored is left out and
-    /// reported.
+    /// The loop. The files of nested repositories are read, without their history, except for repositories from before
+    /// the loop; unreadable files are made readable; content that cannot be stored is omitted and reported.
     Loops {
         /// The user's nested repositories.
         nested: &'a [Vec<u8>],
@@ -51,16 +50,16 @@ pub enum Count {
 pub struct Reading {
     /// Everything that is tracked or untracked, but not ignored.
     pub tree: Oid,
-    /// The tree (or commit) that it was compared with.
+    /// The tree (or commit) with which it was compared.
     pub base: Oid,
     /// Nested repositories found on the way, relative to the top.
     pub nested: Vec<Vec<u8>>,
-    /// The differences from `base`, as `Git::diff_trees` lists them; `None` if git has to be asked.
+    /// The differences from `base`, as `Git::diff_trees` lists them; `None` if git must be asked.
     pub changes: Option<Vec<(u8, Vec<u8>)>>,
     /// Paths that git cannot store (pipes, sockets, names it refuses), relative to the top.
     pub unstorable: Vec<Vec<u8>>,
-    /// Files that git cannot convert as their attributes say, such as to another encoding; the tree has their bytes as
-    /// they are.
+    /// Files that git cannot convert according to their attributes, such as to another encoding; the tree has their
+    /// unconverted bytes.
     pub unconverted: Vec<Vec<u8>>,
     /// The size of the differences between `base` and this tree.
     counted: Option<(Oid, DiffSize)>,
@@ -72,13 +71,13 @@ impl Reading {
         added_in(self.changes.as_deref().unwrap_or_default())
     }
 
-    /// Returns the size of its differences from the base, if it was counted.
+    /// Returns the size of the differences from the base, if they were counted.
     pub fn size(&self) -> Option<DiffSize> {
         let (tree, size) = self.counted.as_ref()?;
         (*tree == self.tree).then_some(*size)
     }
 
-    /// Refuses to make this a checkpoint if a file in it would not come back as it is.
+    /// Refuses to make this a checkpoint if git could not restore a file of it unchanged.
     ///
     /// # Errors
     /// [`WorkTreeError::Unconverted`] with the names.
@@ -98,11 +97,11 @@ refusals! {
 pub enum WorkTreeError {
     /// Git's own failure.
     Git(#[from] GitError) = transparent;
-    /// Files or directories that may not be read.
+    /// Files or directories without read permission.
     #[error("cannot read part of the work tree:\n{0}")]
     Unreadable(String)
         => "make it readable (chmod, or sudo chown if it belongs to another user), or add it to .gitignore";
-    /// Something that git cannot store.
+    /// A path that git cannot store.
     #[error("git cannot store part of the work tree:\n{0}")]
     Unstorable(String)
         => |(words)| hint(if is_of_filter(words) { SEE_FILTERS } else { "move it away, or add it to .gitignore" });
@@ -114,12 +113,12 @@ pub enum WorkTreeError {
 }
 
 impl Repo {
-    /// Reads the whole work tree into `index` and into a tree. `base` is the tree (or commit) it is compared
-    /// with to notice nested repositories; `known` is an index that may hold exactly that tree. In the
-    /// ordinary case this is one scan of the work tree, by two git processes.
+    /// Reads the whole work tree into `index` and into a tree. Compares it with the tree (or commit) `base` to find
+    /// nested repositories; `known` is an index that may have exactly that tree. Usually this is one scan of the work
+    /// tree, by two git processes.
     ///
     /// # Errors
-    /// If something of the user's can be neither read nor stored, or git fails; the index is then unusable, and nothing
+    /// If a path of the user's can be neither read nor stored, or git fails; the index is then unusable, and nothing
     /// else has changed.
     pub async fn read_work_tree(
         &self,
@@ -142,13 +141,13 @@ impl Repo {
                 if whose == Whose::Users {
                     return Err(WorkTreeError::Unstorable(words));
                 }
-                // Git may also have failed at a file that is not changed: its time alone is too new.
+                // Git may also have failed at an unchanged file: only its time is too new.
                 unconverted = self.add_one_by_one(index, &outside).await?;
                 unstorable = self.leave_unstorable(index, &outside, &unconverted).await?;
                 unstorable.extend(too_deep(&self.top));
             }
         }
-        // The count costs no time: git takes as long to write the tree.
+        // Counting costs no time: git takes as long to write the tree.
         let counting = Box::pin(async {
             match count {
                 Count::Lines => self.git.staged_size(base, index).await.ok(),
@@ -190,7 +189,7 @@ impl Repo {
         Ok(reading)
     }
 
-    /// Runs `git add -A` without the given nested repositories. Returns git's message if git left out something that it
+    /// Runs `git add -A` without the given nested repositories. Returns git's message if git omitted a path that it
     /// cannot store.
     async fn add_readable(
         &self,
@@ -206,7 +205,7 @@ impl Repo {
                         other => return other,
                     }
                 }
-                // No permission makes such a path shorter; git has added everything else.
+                // Permissions do not help with such a path; git has added all others.
                 if are_all_too_long(&words) {
                     Ok(Some(words))
                 } else {
@@ -229,7 +228,7 @@ impl Repo {
         }
         let output = self.git.cmd("add", args).index(index).any_exit().await?;
         let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        // Git leaves out an untracked directory that may not be read, with exit code 0 and this warning.
+        // Git omits an unreadable untracked directory, with exit code 0 and this warning.
         if words.contains("could not open directory") || words.contains("Permission denied") {
             return Err(WorkTreeError::Unreadable(words));
         }
@@ -240,8 +239,8 @@ impl Repo {
         }
     }
 
-    /// Adds whatever can be added: `git add` stores nothing at all if it fails on one file, such as one that is not in
-    /// the encoding that its attributes name. Halves the remaining paths until only such files are left, and adds those
+    /// Adds all files that can be added: `git add` stores nothing if it fails on one file, such as one that is not in
+    /// the encoding of its attributes. Halves the remaining paths until only such files are left, and adds those
     /// without conversion; returns them.
     async fn add_one_by_one(&self, index: &Path, known: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, GitError> {
         let args = ["--name-only", "-z", "--ignore-submodules=dirty"];
@@ -271,7 +270,7 @@ impl Repo {
         Ok(unconverted)
     }
 
-    /// Adds the bytes of a file as they are; returns whether git could store them.
+    /// Adds the unconverted bytes of a file; returns whether git could store them.
     async fn add_unconverted(&self, index: &Path, path: &[u8]) -> Result<bool, GitError> {
         // Git could not write such a file either.
         if path.len() >= LONGEST {
@@ -291,8 +290,8 @@ impl Repo {
         Ok(added.stdin(entry).done().await.is_ok())
     }
 
-    /// Handles the paths that still differ after everything that can be stored was added; tracked ones leave the index,
-    /// so that the tree records their content as gone. Returns them.
+    /// Handles the paths that still differ after all storable ones were added; removes tracked ones from the index, so
+    /// that the tree records their content as deleted. Returns them.
     async fn leave_unstorable(
         &self,
         index: &Path,
@@ -304,7 +303,7 @@ impl Repo {
         self.update_index(index, &["--force-remove"], &left.changed)
             .await?;
         let mut all = left.changed;
-        // One by one: a directory with a name that git refuses is among others that it stores.
+        // One by one: a directory name that git refuses is listed beside others that it stores.
         let untracked = self.others(index).await?.into_iter();
         all.extend(untracked.filter(|path| !path.ends_with(b"/")));
         all.retain(|path| !known.contains(path));
@@ -326,7 +325,7 @@ impl Repo {
         self.git.cmd("ls-files", args).index(index).fields().await
     }
 
-    /// Finds the differences between `tree` (which `index` holds) and `base`, and new gitlinks that are not registered
+    /// Finds the differences between `tree` (the tree of `index`) and `base`, and new gitlinks that are not registered
     /// submodules.
     async fn new_entries(
         &self,
@@ -380,7 +379,7 @@ impl Repo {
     async fn registered_submodules(&self) -> Result<Vec<Vec<u8>>, GitError> {
         let file = self.top.join(".gitmodules");
         let paths = self.git.config_of(&file, &["-z", "--get-regexp", r"\.path$"]);
-        // No file means no submodules: any exit code is an answer.
+        // A missing file means no submodules: any exit code is an answer.
         let output = paths.any_exit().await?;
         Ok(split_z(&output.stdout)
             .into_iter()
@@ -391,8 +390,8 @@ impl Repo {
             .collect())
     }
 
-    /// Returns why git refuses every command that reads submodules, if `.gitmodules` is such a file: it cannot be read, or
-    /// names a command to update one with (gitmodules(5)).
+    /// Returns why git refuses every command that reads submodules because of `.gitmodules`: it is unreadable, or names
+    /// an update command (gitmodules(5)).
     pub async fn refused_submodules(&self) -> Result<Option<String>, GitError> {
         let file = self.top.join(".gitmodules");
         if !may_be_there(&file) {
@@ -412,7 +411,7 @@ impl Repo {
     async fn files_of_nested(&self, index: &Path, path: &[u8]) -> Result<Vec<Vec<u8>>, GitError> {
         let dir = path_below(&self.top, path);
         if !may_be_there(&dir.join(".git")) {
-            // It was no repository before, either: an index alone still says so.
+            // It was no repository before, either: it is still listed beside the index.
             return self.others(index).await.map(|mut others| {
                 let below = [path.strip_suffix(b"/").unwrap_or(path), b"/"].concat();
                 others.retain(|other| other.starts_with(&below));
@@ -449,7 +448,7 @@ impl Repo {
             .await
     }
 
-    /// Takes paths out of an index, and out of what was read into it.
+    /// Removes paths from an index, and from the reading of it.
     pub async fn leave_out(
         &self,
         index: &Path,
@@ -468,7 +467,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Refreshes the times and sizes of all files in `index`: those that only seem to differ no longer do
+    /// Refreshes the times and sizes of all files in `index`, so that unchanged files no longer seem to differ
     /// (git-update-index(1), `--refresh`).
     pub async fn refresh(&self, index: &Path) -> Result<(), GitError> {
         let refreshed = self.git.cmd("update-index", ["--refresh"]).index(index);
@@ -480,7 +479,7 @@ impl Repo {
         let args = ["-u", "--sparse", "--ignore-errors"];
         let output = self.git.cmd("add", args).index(index).any_exit().await?;
         if output.code != Some(0) {
-            // Something that cannot be stored is in the place of a file: the file counts as deleted.
+            // A path that cannot be stored has replaced a file: the file counts as deleted.
             let left = self.differences(index).await?.changed;
             self.update_index(index, &["--force-remove"], &left).await?;
         }
@@ -488,5 +487,5 @@ impl Repo {
     }
 }
 
-/// Length of a path, with the byte that ends it, up to which the system takes it.
+/// Maximum length of a path on this system, including its terminating byte.
 const LONGEST: usize = nix::libc::PATH_MAX as usize;
