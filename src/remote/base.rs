@@ -1,4 +1,4 @@
-//! The state commit that the loop here came from or went into: a file in the loop's directory.
+//! The last state commit from which or as which the local loop was transferred: a file in the loop's directory.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ use crate::git::{Git, Repo};
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Store};
 
-/// The most that such a file can have, in bytes.
+/// Maximum size of this file, in bytes.
 const MOST: u64 = 64 << 10;
 
-/// The last common state of a loop here and on a remote.
+/// The last common state of a local loop and a remote.
 #[derive(Debug)]
 pub struct Base {
     store: Store,
@@ -27,21 +27,21 @@ pub struct Base {
 struct Noted {
     remote: String,
     state: Option<Oid>,
-    /// Its number; 0 if an earlier version wrote this.
+    /// Its number; 0 if an earlier version wrote the file.
     #[serde(default)]
     generation: u64,
-    /// The token of the run that put it there.
+    /// The token of the run that pushed it.
     token: Option<String>,
 }
 
-/// Returns the name of the remote that the loop here was last on.
+/// Returns the name of the remote on which the local loop was last.
 pub fn last_remote(repo: &Repo, change: &Change) -> Option<String> {
     let noted = Base::new(repo, change, "").noted;
     noted.state.map(|_| noted.remote)
 }
 
 impl Base {
-    /// Reads it.
+    /// Reads the file.
     pub fn new(repo: &Repo, change: &Change, remote: &str) -> Self {
         let store = Store::new(&repo.common_dir, change);
         let path = store.file("remote.toml");
@@ -74,13 +74,13 @@ impl Base {
         Some(Record::parse(change, &message)?.checkpoint)
     }
 
-    /// Returns whether it is this state, under whatever name the remote was known then.
+    /// Returns whether this is the last common state, under any name of the remote.
     pub fn is_at(&self, state: &Oid) -> bool {
         self.noted.state.as_ref() == Some(state)
     }
 
-    /// Returns whether the loop here has all that this state on the remote has: it is the last common one, or one before that,
-    /// which is on another remote. One before it on this remote was put back.
+    /// Returns whether the local loop has everything of this state on the remote: it is the last common one, or, for
+    /// another remote, an ancestor of it. On the same remote, an ancestor means that the remote was reset.
     pub async fn follows(&self, git: &Git, state: &Oid) -> bool {
         match self.on_other_remote() {
             Some(seen) if seen != state => git.is_ancestor(state, seen).await.is_ok_and(|is| is),
@@ -88,8 +88,8 @@ impl Base {
         }
     }
 
-    /// Returns the state that the next one on this remote follows, with what it says: the last one on another remote, if
-    /// that contains the state `there` on this one. `None` where this remote has other work.
+    /// Returns the parent of the next state on this remote, with its record: the last one on another remote, if that
+    /// contains the state `there` on this one. `None` if this remote has other work.
     pub async fn top(&self, git: &Git, change: &Change, there: Option<&Oid>) -> Option<(Oid, Record)> {
         let seen = self.on_other_remote()?;
         let record = Record::parse(change, &git.message(seen).await.ok()?)?;
@@ -101,18 +101,18 @@ impl Base {
         (record.phase != Phase::Finished).then(|| (seen.clone(), record))
     }
 
-    /// Returns whether the loop here never was on a remote.
+    /// Returns whether the local loop was never on a remote.
     pub fn is_new(&self) -> bool {
         self.noted.state.is_none()
     }
 
-    /// Returns the last common state with another remote, if there was none with this one since.
+    /// Returns the last common state with another remote, if none with this one is later.
     fn on_other_remote(&self) -> Option<&Oid> {
         let state = self.noted.state.as_ref();
         state.filter(|_| self.noted.remote != self.remote)
     }
 
-    /// Returns whether a later state than this one was seen on the remote, going by the numbers that both have.
+    /// Returns whether a later state than this one was seen on the remote, according to their numbers.
     pub fn saw_later(&self, state: &Oid, generation: u64) -> bool {
         self.noted.generation >= generation && self.state().is_some_and(|seen| seen != state)
     }
@@ -122,7 +122,7 @@ impl Base {
         self.noted.token.as_deref() == Some(token)
     }
 
-    /// Writes it and its number, with the token of the run that holds the loop.
+    /// Writes a state and its number, with the token of the run that holds the loop.
     pub fn note(&mut self, state: &Oid, generation: u64, token: Option<&str>) -> Result<(), Error> {
         self.write(Some(state.clone()), generation, token)
     }

@@ -1,5 +1,5 @@
-//! The branch of a loop on a remote: a copy of its last checkpoint for people and pull requests. Whether it may be moved,
-//! and whether it has the checkpoint, is decided by ancestry.
+//! The branch of a loop on a remote: a copy of its last checkpoint for users and pull requests. Ancestry decides
+//! whether it may be moved, and whether it has the checkpoint.
 
 use tokio::time::sleep;
 
@@ -10,18 +10,18 @@ use crate::git::Pushed;
 use crate::git::remote::Together;
 use crate::names::{Change, Oid};
 
-/// The reason why a branch with commits of other people stays.
+/// The reason why a branch with commits of other people is not moved.
 pub(super) const FOREIGN: &str = "it holds other commits";
 
-/// The number of attempts to move it.
+/// Maximum number of tries to move it.
 const TRIES: usize = 4;
 
-/// The relation of the branch there to a checkpoint.
+/// The relation of the remote's branch to a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
-    /// It is the checkpoint, or has more on top of it.
+    /// It is at the checkpoint, or at a descendant.
     Has,
-    /// It is not there, or the checkpoint is on top of it.
+    /// It is missing, or at an ancestor of the checkpoint.
     Behind,
     /// It has other commits, or some that cannot be fetched.
     Foreign,
@@ -30,18 +30,18 @@ pub(super) enum Stand {
 /// The copy of the branch on the remote.
 #[derive(Clone, Debug)]
 pub(super) struct BranchCopy {
-    /// The commit that it is known to be at.
+    /// Its last known commit.
     at: Option<Oid>,
-    /// True if it was put there, or is known to be an earlier checkpoint.
+    /// True if this run pushed it, or it is known to be an earlier checkpoint.
     is_own: bool,
     /// The reported reason why it was not moved.
     pub kept: Option<String>,
-    /// True if the remote did not move it together with the state.
+    /// True if the remote refused to move it together with the state.
     is_alone: bool,
 }
 
 impl BranchCopy {
-    /// Takes the branch as it was seen; `there` is the loop's state on the remote.
+    /// Takes the listed branch; `there` is the loop's state on the remote.
     pub async fn new(server: &Server, at: Option<Oid>, there: Option<&There>) -> Self {
         let is_own = match (&at, there) {
             (None, _) => true,
@@ -59,8 +59,8 @@ impl BranchCopy {
         }
     }
 
-    /// Pushes a state and moves the branch to its checkpoint, both or none, in one push; returns whether the remote has both.
-    /// Does nothing if the branch is there already, if another process may have moved it, or if the remote did not do this before.
+    /// Pushes a state together with the branch at its checkpoint, atomically; returns whether the remote has both. Does
+    /// nothing if the branch is already there, another process may have moved it, or the remote refused this before.
     pub async fn put_along(
         &mut self,
         server: &Server,
@@ -108,14 +108,14 @@ impl BranchCopy {
     }
 
     /// Moves it to a checkpoint that the state on the remote names. Returns whether it has the checkpoint, and a reason
-    /// why not that was not reported before.
+    /// that was not reported before if it does not.
     pub async fn put(
         &mut self,
         server: &Server,
         change: &Change,
         checkpoint: &Oid,
     ) -> Result<Result<(), Option<String>>, Error> {
-        // It may have moved since it was seen.
+        // It may have moved since the listing.
         let (mut pause, mut last) = (FIRST_PAUSE, String::new());
         for _ in 0..TRIES {
             let why = match self.stand(server, change, checkpoint).await? {

@@ -1,5 +1,5 @@
-//! Tells whether the list of a change has grown since its loop was finished: what is open then is work for a new loop. Only a
-//! list that has what the finished loop completed counts: any other one would have it done again.
+//! Decides whether the list of a change has grown since its loop was finished: open stories are then work for a new
+//! loop. Only a list with all completed stories of the finished loop counts: any other would repeat them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::state::{Phase, State};
 use crate::stories::{self, Listing, Source};
 
-/// The list of a change in this work tree.
+/// The story list of a change in this work tree.
 pub(super) struct List {
     pub source: Source,
     pub ids: Ids,
@@ -27,7 +27,7 @@ pub struct Ids {
 }
 
 impl List {
-    /// Reads it; `None` if it cannot be read.
+    /// Reads the list; `None` if it cannot be read.
     pub async fn read(context: &Context<'_>, settings: &Settings, change: &Change) -> Option<Self> {
         let wanted = wanted(settings, change, &context.below_top);
         let source = stories::resolve(&context.repo.top, change.as_str(), &wanted).ok()?;
@@ -51,14 +51,14 @@ impl Ids {
         ids
     }
 
-    /// Returns the numbers of complete stories and of all.
+    /// Returns the numbers of complete and of all stories.
     pub fn numbers(&self) -> (usize, usize) {
         let done = self.complete.len();
         (done, done + self.open.len())
     }
 
-    /// Returns whether the list has grown since a loop was finished with these numbers: it has all that the loop completed,
-    /// and more that is open than the loop left, without the stories that it skipped.
+    /// Returns whether the list has grown since a loop was finished with these numbers: it has all completed stories of
+    /// the loop, and more open ones than the loop left, not counting skipped ones.
     pub fn have_grown(&self, before: (usize, usize), state: &State) -> bool {
         let progress = state.progress();
         let has_all = progress
@@ -71,19 +71,19 @@ impl Ids {
     }
 }
 
-/// Returns whether a list with `done` of `total` stories can have all that a finished one had, and more that is open.
+/// Returns whether a list with `done` of `total` stories can have all stories of a finished one, and more open ones.
 pub(super) fn has_grown((done, total): (usize, usize), before: (usize, usize)) -> bool {
     done >= before.0 && total > before.1 && done < total
 }
 
-/// Returns the numbers of a finished loop on a remote, with whose work nothing is wrong.
+/// Returns the numbers of a finished loop on a remote whose work was not refused.
 pub(super) fn finished(record: &Record) -> Option<(usize, usize)> {
     let is_finished = record.phase == Phase::Finished && record.blocked.is_none();
     is_finished.then_some((record.done, record.total))
 }
 
-/// Returns whether a loop here began with a list that has grown since the one on the remote was finished. Of a list that a
-/// command prints, only the numbers are known.
+/// Returns whether a local loop began with a list that has grown since the remote loop was finished. For a list printed
+/// by a command, only the numbers are known.
 pub(super) async fn began_later(server: &Server, here: &State, there: &There) -> Result<bool, Error> {
     let at_first = here.listed().map(|listed| {
         let completed = here.progress().completed.len();
@@ -117,8 +117,8 @@ pub(super) async fn has_list_grown(
     }
 }
 
-/// Returns whether a list with these stories has grown since the loop on the remote was finished. The state is fetched if
-/// the numbers allow it.
+/// Returns whether a list with these stories has grown since the remote loop was finished. Fetches the state if the
+/// numbers allow it.
 pub(super) async fn has_grown_since(server: &Server, ids: &Ids, there: &There) -> Result<bool, Error> {
     let before = finished(&there.record).filter(|before| has_grown(ids.numbers(), *before));
     let Some(before) = before else {
@@ -138,12 +138,12 @@ mod tests {
         for (here, before, wanted) in [
             ((2, 3), (2, 2), true),
             ((2, 2), (2, 2), false),
-            // The work is not here: it would be done again.
+            // The work is missing here: it would be repeated.
             ((0, 3), (2, 2), false),
-            // A story that was skipped stays so.
+            // A skipped story stays skipped.
             ((1, 2), (1, 2), false),
             ((1, 3), (1, 2), true),
-            // That one was done by hand, and another is new.
+            // The skipped one was done by hand, and another is new.
             ((2, 3), (1, 2), true),
         ] {
             assert_eq!(has_grown(here, before), wanted, "{here:?} {before:?}");

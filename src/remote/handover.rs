@@ -1,4 +1,4 @@
-//! `push` and `pull`: the user carries a loop from one repository to another.
+//! `push` and `pull`: the user transfers a loop from one repository to another.
 
 use super::base::Base;
 use super::branch::{BranchCopy, Stand};
@@ -24,17 +24,17 @@ use crate::state::{Phase, State, Store};
 pub enum Pushed {
     /// The remote had everything.
     Already,
-    /// The remote has everything now; false if its branch could not be moved too.
+    /// The remote has everything now; `branch` is false if its branch could not be moved.
     Done {
-        /// True if its branch was moved too.
+        /// True if the branch on the remote was moved too.
         branch: bool,
     },
 }
 
-/// Puts a loop on a remote as it is here, and releases its lease.
+/// Pushes the local loop to a remote, and releases its lease.
 ///
 /// # Errors
-/// If another run holds it (exit 75), or the remote has newer work or the host refuses it (exit 7).
+/// If another run holds it (exit 75), the remote has newer work, or the host refuses the push (exit 7).
 pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
     require_branch(open.change(), open.state.common.strategy)?;
     let change = open.change().clone();
@@ -42,7 +42,7 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
     let mut base = Base::new(&repo, &change, server.name());
     let (there, branch) = server.find(&change).await?;
     if let Some(found) = &there {
-        // The loop is locked here.
+        // This process has locked the local loop.
         let holding = server.holding(found, &base, true, &mut Watch::default());
         if matches!(holding, Holding::Alive | Holding::Unknown) {
             return Err(server.held(found).into());
@@ -78,7 +78,7 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
         return Ok(Pushed::Done { branch: true });
     }
     if is_done && !is_there {
-        // The remote does not say that all of it is done before the branch has it.
+        // The state does not say that all is done before the branch has it.
         let holder = Holder {
             name: run_name(),
             token: random(),
@@ -134,13 +134,13 @@ pub async fn named(repo: &Repo, settings: &Settings, typed: Option<&str>) -> Res
 struct Swaps<'s> {
     server: &'s Server,
     base: &'s mut Base,
-    /// The state that the next one follows, if that is not the one there.
+    /// The parent of the next state, if that is not the one on the remote.
     top: Option<There>,
     there: Option<There>,
 }
 
 impl Swaps<'_> {
-    /// Puts a state there; returns false if it is there already.
+    /// Pushes a state; returns false if the remote has it already.
     async fn put(
         &mut self,
         open: &Loop<'_>,
@@ -166,7 +166,7 @@ impl Swaps<'_> {
         Ok(true)
     }
 
-    /// Puts a state without a lease there, and moves the branch, both or none; returns whether the remote has both.
+    /// Pushes a state without a lease together with the branch, atomically; returns whether the remote has both.
     async fn put_along(&mut self, open: &Loop<'_>, branch: &mut BranchCopy) -> Result<bool, Error> {
         let packed = portable::pack(open, Tells::All).await?;
         let next = self.next(open, None, None, &packed, Tells::All).await?;
@@ -182,7 +182,7 @@ impl Swaps<'_> {
         Ok(is_there)
     }
 
-    /// Makes the state whose parent is the one on the remote.
+    /// Makes a state commit on top of the one on the remote.
     async fn next(
         &self,
         open: &Loop<'_>,
@@ -219,22 +219,22 @@ async fn swap(server: &Server, previous: Option<&Oid>, next: &There) -> Result<(
     }
 }
 
-/// A loop on a remote that can be made here.
+/// A loop on a remote that can be created in this repository.
 #[derive(Debug)]
 pub struct Found {
     /// Its place.
     pub there: There,
-    /// Its content; `None` if it is here already.
+    /// Its content; `None` if the repository already has it.
     pub portable: Option<Portable>,
 }
 
-/// Number of times that a loop is taken from a holder that renews its lease in the same moment.
+/// Maximum number of tries to take a loop from a holder that renews its lease at the same moment.
 const TURNS: usize = 20;
 
-/// Fetches a loop from a remote. With `take`, its holder loses it, unless that is a process here.
+/// Fetches a loop from a remote. With `take`, its holder loses it, unless the holder is a local process.
 ///
 /// # Errors
-/// If the remote does not have it, or another run holds it (exit 75).
+/// If the remote does not have the loop, or another run holds it (exit 75).
 pub async fn fetch(
     context: &Context<'_>,
     server: &Server,
@@ -263,7 +263,7 @@ async fn fetch_once(
         return Err(RemoteRefusal::Unknown { change: name, remote }.into());
     };
     let base = Base::new(repo, change, server.name());
-    // The run that would lose it is the one here: its work could not be replaced, and it would begin again.
+    // The run that would lose the loop is a local one: its work could not be replaced, and would be repeated.
     let is_alone = base.is_alone();
     if take && !is_alone {
         drop(Store::new(&repo.common_dir, change).lock()?);
@@ -285,7 +285,7 @@ async fn fetch_once(
     Ok(Found { there, portable })
 }
 
-/// Moves the ref on, so that nothing of its holder can land any more.
+/// Moves the ref, so that its holder cannot push any more.
 async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<There, Error> {
     let repo = &context.repo;
     let record = Record {
@@ -305,8 +305,8 @@ async fn free(context: &Context<'_>, server: &Server, there: &There) -> Result<T
     }
 }
 
-/// Returns the base of a loop here if the remote has the same state of it, without a lease: any machine can continue it, and
-/// another loop can begin in this work tree once this one is closed, and its base forgotten.
+/// Returns the base of a local loop if the remote has the same state of it, without a lease: any machine can continue
+/// it, and another loop can begin in this work tree once this one is closed, and its base forgotten.
 pub async fn base_of_same(open: &Loop<'_>, server: &Server) -> Result<Option<Base>, Error> {
     let change = open.change();
     let base = Base::new(open.repo(), change, server.name());
@@ -319,20 +319,20 @@ pub async fn base_of_same(open: &Loop<'_>, server: &Server) -> Result<Option<Bas
     Ok(is_same.then_some(base))
 }
 
-/// Returns whether the last state that the loop here has in common with the remote has its checkpoint.
+/// Returns whether the last common state of the local loop and the remote has its checkpoint.
 pub async fn is_shared(open: &Loop<'_>, server: &Server) -> bool {
     let base = Base::new(open.repo(), open.change(), server.name());
     let shared = base.checkpoint(open.git(), open.change()).await;
     shared.is_some_and(|shared| shared == *open.state.checkpoint())
 }
 
-/// Returns whether the remote has a loop of this name, while the one here never was there.
+/// Returns whether the remote has a loop of this name, while the local one was never there.
 pub async fn has_another(context: &Context<'_>, change: &Change, server: &Server) -> Result<bool, Error> {
     let base = Base::new(&context.repo, change, server.name());
     Ok(base.state().is_none() && server.find(change).await?.0.is_some())
 }
 
-/// Notes that the loop here is the one on the remote.
+/// Notes that the local loop equals the one on the remote.
 pub fn note(context: &Context<'_>, server: &Server, there: &There) -> Result<(), Error> {
     let mut base = Base::new(&context.repo, &there.record.change, server.name());
     base.note(&there.oid, there.record.generation, None)

@@ -1,4 +1,4 @@
-//! A loop that this run holds on a remote: the state that it put there last, and the pushes on top of it.
+//! A loop that this run holds on a remote: the last state that it pushed, and the pushes on top of it.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,10 @@ use crate::names::{Change, Oid, counted};
 use crate::signal::Stop;
 use crate::state::Phase;
 
-/// The time after which the user hears that a push has no answer.
+/// Time after which the user is informed that a push has no answer.
 const SOON: Duration = Duration::from_secs(5);
 
-/// The state that this run put on the remote last, and what its next push needs.
+/// The last state that this run pushed, and the data for its next push.
 #[derive(Debug)]
 pub(super) struct HeldLoop {
     pub(super) server: Server,
@@ -37,7 +37,7 @@ pub(super) struct HeldLoop {
     /// The branch as it is on the remote.
     pub(super) branch: BranchCopy,
     pub(super) answered: Instant,
-    /// Requests to stop, which shorten the time for which a push is tried again.
+    /// Stop requests, which shorten the time for which a push is retried.
     pub(super) stop: Stop,
     pub(super) end: Option<End>,
 }
@@ -46,7 +46,7 @@ pub(super) struct HeldLoop {
 #[derive(Clone, Debug)]
 pub(super) enum End {
     Lost,
-    /// The ref is on the remote no more.
+    /// The ref no longer exists on the remote.
     Gone,
     /// The lease could not be renewed, for this reason.
     Silent(String),
@@ -68,14 +68,14 @@ impl HeldLoop {
                 change,
                 remote,
                 words: words.clone(),
-                // A user who asks to stop ends it earlier.
+                // A user's stop request ends it earlier.
                 silent: self.answered.elapsed().min(patience(self.server.lease)),
             }),
             Some(End::Refused(words)) => Err(self.server.refused(&self.change, words.clone()).into()),
         }
     }
 
-    /// Takes the loop in the state that the remote has.
+    /// Takes over the loop in the state on the remote.
     pub(super) async fn take_over(&mut self, there: &There) -> Result<(), Error> {
         let packed = portable::packed_in(&self.repo.git, &there.oid).await?;
         let is_base = self.base.follows(&self.repo.git, &there.oid).await;
@@ -98,7 +98,7 @@ impl HeldLoop {
         }
     }
 
-    /// Returns the error about the run that was faster.
+    /// Returns the error that names the run which took the loop first.
     pub(super) async fn held_now(&self) -> RemoteRefusal {
         match self.server.find(&self.change).await {
             Ok((Some(there), _)) => self.server.held(&there),
@@ -111,15 +111,15 @@ impl HeldLoop {
         }
     }
 
-    /// Publishes the loop as it is now, and holds it: the state, which only moves from what this run has put there, with the
-    /// branch; on a remote that does not move both or none, first the state, then the branch.
+    /// Publishes the present loop, and holds it: pushes the state, which moves only from this run's last one, together
+    /// with the branch; to a remote without atomic pushes, first the state, then the branch.
     pub(super) async fn publish(&mut self, open: &Loop<'_>) -> Result<(), Error> {
         let record = portable::record_of(open, Some(self.holder.clone()), Tells::NoEnd).await?;
         self.put(open, record, Tells::NoEnd).await
     }
 
-    /// Publishes the loop as it is now, and lets others have it. The remote does not say that all of it is done before the
-    /// branch there has its last checkpoint.
+    /// Publishes the present loop, and releases it. The state on the remote does not say that all is done before the
+    /// branch there has the last checkpoint.
     pub(super) async fn publish_end(&mut self, open: &Loop<'_>) -> Result<(), Error> {
         let checkpoint = open.state.checkpoint().clone();
         let stand = async |held: &Self| held.branch.stand(&held.server, &held.change, &checkpoint).await;
@@ -173,7 +173,7 @@ impl HeldLoop {
             Answer::Ours => {}
             Answer::Theirs(now) => self.end = Some(self.lost_to(now.as_ref())),
             Answer::Refused(words) => self.refused(words).await?,
-            // A missed answer is not lost, as long as no other run takes the loop.
+            // A missing answer does not lose the loop unless another run takes it.
             Answer::Unknown(words) if is_first => {
                 return Err(self.server.not_pushed(&self.change, words).into());
             }
@@ -193,7 +193,7 @@ impl HeldLoop {
         Ok(())
     }
 
-    /// Puts the end of the loop on the remote and moves the branch, both or none; returns whether the remote has both.
+    /// Pushes the end of the loop together with its branch, atomically; returns whether the remote has both.
     async fn put_end_along(&mut self, open: &Loop<'_>) -> Result<bool, Error> {
         if !self.branch.goes_along(open.state.checkpoint()) {
             return Ok(false);
@@ -208,7 +208,7 @@ impl HeldLoop {
         Ok(is_there)
     }
 
-    /// Notes that the remote has the loop as it is here. The first time, says what it has of the user's.
+    /// Notes that the remote has the present loop. The first time, reports which content of the user's was pushed.
     async fn is_put(&mut self, open: &Loop<'_>, packed: Packed, is_first: bool) -> Result<(), Error> {
         if is_first {
             let what = "pushed with what you had not committed when the loop began";
@@ -218,7 +218,7 @@ impl HeldLoop {
         self.note_base()
     }
 
-    /// Returns the time for which a push is tried again.
+    /// Returns the time for which a push is retried.
     fn patience(&self) -> Duration {
         let patience = patience(self.server.lease);
         match self.last {
@@ -227,7 +227,7 @@ impl HeldLoop {
         }
     }
 
-    /// Pushes the state before the work that the host does not take, so that everybody can see the reason.
+    /// Pushes the state from before the refused work, so that others can see the reason.
     pub(super) async fn refused(&mut self, words: String) -> Result<(), Error> {
         if let Some(last) = &self.last
             && let Some(packed) = self.packed.clone()
@@ -245,7 +245,7 @@ impl HeldLoop {
         Ok(())
     }
 
-    /// Renews the lease; the loop itself stays as it was published.
+    /// Renews the lease; the published loop does not change.
     pub(super) async fn renew(&mut self) -> Result<(), Error> {
         let (Some(last), Some(packed)) = (&self.last, self.packed.clone()) else {
             return Ok(());
@@ -265,7 +265,7 @@ impl HeldLoop {
         Ok(())
     }
 
-    /// Returns the way in which a loop was lost whose ref is here now.
+    /// Returns how a loop was lost whose ref now is `now`.
     fn lost_to(&self, now: Option<&Oid>) -> End {
         match now {
             None if self.last.is_some() => End::Gone,
@@ -304,8 +304,8 @@ impl HeldLoop {
         }
     }
 
-    /// Pushes a state on top of the last one, and the branch, both or none; returns whether the remote has both. If not, it
-    /// may still get them: the next push looks for that.
+    /// Pushes a state on top of the last one together with the branch, atomically; returns whether the remote has both.
+    /// If not, it may still get them: the next push checks that.
     async fn push_along(&mut self, record: Record, packed: &Packed) -> Result<bool, GitError> {
         if !self.branch.goes_along(&record.checkpoint) {
             return Ok(false);
@@ -344,7 +344,7 @@ impl HeldLoop {
         self.answered = Instant::now();
     }
 
-    /// Notes that the loop here is what the remote has.
+    /// Notes the remote's last state as the base of the local loop.
     pub(super) fn note_base(&mut self) -> Result<(), Error> {
         match &self.last {
             Some(last) => {
@@ -356,13 +356,13 @@ impl HeldLoop {
     }
 }
 
-/// Says why a loop is not done on the remote, where its branch lacks the last checkpoint.
+/// Returns why a loop is not done on the remote: its branch lacks the last checkpoint.
 pub(super) fn lacks_end(change: &Change, why: &str) -> String {
     let branch = change.branch();
     format!("branch {branch} does not have the last checkpoint: {why}")
 }
 
-/// Returns a description of this run for people: its CI job if it has one, else its process.
+/// Returns a description of this run for display: its CI job if there is one, else its process.
 pub(super) fn run_name() -> String {
     let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let host = crate::processes::host();
@@ -376,7 +376,7 @@ pub(super) fn run_name() -> String {
         .zip(var("GITHUB_RUN_ID"))
         .map(|((server, repository), run)| format!("{server}/{repository}/actions/runs/{run}"));
     let url = github.or_else(|| var("CI_JOB_URL")).or_else(|| var("BUILD_URL"));
-    // An address can have a password or a token in it.
+    // A URL can contain a password or a token.
     match url.filter(|url| !url.contains(['@', '?'])) {
         Some(url) => format!("{process} ({url})"),
         None => process,

@@ -1,6 +1,5 @@
-//! Decides whether the holder of a loop is gone. No clock of another machine is compared with one's own: an object id
-//! that did not change for a lease and a quarter, by one's own clock, belongs to a holder that is dead
-//! (`docs/scale-out.md`). Pure.
+//! Decides whether the holder of a loop is dead. Never compares clocks of two machines: an object id that did not
+//! change for a lease and a quarter, by the local clock, belongs to a dead holder (`docs/scale-out.md`). Pure.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,11 +10,11 @@ use super::record::Record;
 use crate::names::{Change, Oid};
 use crate::settings::to_std;
 
-/// The leases after which a holder that was not watched is taken to be dead by the time that it wrote itself. A wrong
-/// clock costs work, never correctness.
+/// Number of leases after which an unwatched holder counts as dead by its own timestamps. A wrong clock costs work,
+/// never correctness.
 const LEASES_UNWATCHED: u32 = 4;
 
-/// The longest lease that can be set: a holder that names a longer one is not waited for longer.
+/// Maximum lease: a holder with a longer one is not waited for longer.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Returns the time between two renewals.
@@ -31,15 +30,15 @@ pub fn patience(lease: Duration) -> Duration {
 /// Refs of a remote, as they were listed.
 pub type Refs = Vec<(String, Oid)>;
 
-/// The loops of a remote as they were seen, with their holders by one's own clock.
+/// The observed loops of a remote, with their holders, by the local clock.
 #[derive(Debug, Default)]
 pub struct Watch {
     seen: BTreeMap<Change, (Oid, Instant, bool)>,
-    /// The refs that the remote listed at the last look; a run that takes a loop at once needs no other look.
+    /// The refs that the remote listed last; a run that takes a loop at once needs no other listing.
     pub refs: Option<Refs>,
 }
 
-/// The knowledge about a holder.
+/// The state of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
     /// No run holds the loop.
@@ -48,7 +47,7 @@ pub enum Holding {
     Dead,
     /// Its holder was seen to renew its lease.
     Alive,
-    /// Its holder was not watched for long enough.
+    /// Its holder was not watched long enough.
     Unknown,
 }
 
@@ -58,8 +57,8 @@ impl Watch {
         self.seen.get(change).is_some_and(|(_, _, moved)| *moved)
     }
 
-    /// Notes what a loop's ref says now; returns what that means for its holder. `lease` is the reader's own: the longer of it
-    /// and the holder's counts.
+    /// Notes the present object of a loop's ref; returns the state of its holder. `lease` is the reader's own: the
+    /// longer of it and the holder's counts.
     pub fn look(
         &mut self,
         record: &Record,

@@ -1,6 +1,6 @@
-//! Finds a loop on a remote, and lists all of them by their state commits alone: who holds a loop and how far it is, the message says. Neither
-//! the files nor the history of other loops are fetched for that, and nothing of the user's repository changes.
-//! The commits are kept in a file, each of which its own id proves, so that a second look fetches only what is new.
+//! Finds a loop on a remote, and lists all loops by their state commits alone, whose messages name the holder and the
+//! progress. Fetches neither the files nor the history of other loops, and changes nothing in the user's repository.
+//! Caches the commits in a file, verified by their ids, so that a second listing fetches only new ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use crate::git::{Git, GitError, Kind, Repo, batch, is_commit};
 use crate::names::{Change, Oid};
 use crate::state::make_root;
 
-/// The most bytes of a state commit: it has a line for each attempt.
+/// Maximum size of a state commit in bytes: it has a line for each attempt.
 const MOST_MESSAGE: u64 = 4 << 20;
 
-/// The most bytes of state commits that are read at once.
+/// Maximum size of all state commits that are read at once, in bytes.
 const MOST_MESSAGES: u64 = 64 << 20;
 
-/// The most bytes of a commit that is kept, and of all of them.
+/// Maximum size of a cached commit, and of the cache, in bytes.
 const MOST_KEPT: usize = 64 << 10;
 const MOST_OF_ALL: u64 = 16 << 20;
 
-/// The number of looks after which a ref that moves between the look and the fetch is fetched with its history.
+/// Number of listings after which a ref that moves between listing and fetch is fetched with its history.
 const LOOKS: usize = 3;
 
 /// The reasons why an object is no state.
@@ -35,26 +35,26 @@ const TOO_LARGE: &str = "it is too large";
 const NO_STATE: &str = "its message is not that of a state";
 const MISSING: &str = "it is missing";
 
-/// The loops on a remote, each with its state or with the reason why it has none that can be read.
+/// The loops on a remote, each with its state or with the reason why it has no readable one.
 pub type Listing = BTreeMap<Change, Result<There, RemoteRefusal>>;
 
-/// State commits as they are stored; the error says why an object is none.
+/// Raw state commits; the error says why an object is none.
 type Commits = BTreeMap<Oid, Result<Vec<u8>, &'static str>>;
 
 impl Server {
-    /// Lists the loops on the remote. One round trip, and one fetch of commits if something is new there. A remote that
-    /// gives no single commits is asked for the whole loops.
+    /// Lists the loops on the remote. One round trip, and one fetch of commits if there are new ones. From a remote
+    /// that cannot send single commits, fetches whole loops.
     pub async fn list(&self) -> Result<Listing, Error> {
         self.list_among(&self.refs_of_all().await?).await
     }
 
-    /// Lists the loops on the remote, whose refs were listed just now.
+    /// Lists the loops on the remote, whose refs were just listed.
     pub(super) async fn list_among(&self, refs: &Refs) -> Result<Listing, Error> {
         let kept = Kept::new(&self.repo);
         let mut known = kept.read();
         let number = known.len();
         let mut loops = self.loops(refs);
-        // Its own states are here.
+        // This repository's own states are local.
         let own = |(change, oid): &(&Change, &Oid)| {
             !known.contains_key(oid) && Base::new(&self.repo, change, self.name()).is_at(oid)
         };
@@ -75,13 +75,13 @@ impl Server {
         let wanted = missing(&loops, &known);
         let mut failed = self.fetch(&wanted).await?;
         if !failed.is_empty() {
-            // A loop that is damaged is so a second time.
+            // A damaged loop fails a second time, too.
             let again = wanted.clone().into_iter();
             failed = self
                 .fetch(&again.filter(|(change, _)| failed.contains_key(change)).collect())
                 .await?;
             if !failed.is_empty() {
-                // Nothing is damaged on a remote that does not answer.
+                // A remote that does not answer says nothing about damage.
                 self.all().await?;
             }
         }
@@ -97,14 +97,14 @@ impl Server {
         Ok(listed.collect())
     }
 
-    /// Finds a loop on the remote and fetches it; returns it with the place of its branch there. What cannot be fetched twice,
-    /// while the remote lists it in the same place, is no connection that broke off: the loop is damaged, or the host does
-    /// not give it.
+    /// Finds a loop on the remote and fetches it; returns it with the object of its branch there. If two fetches fail
+    /// although the remote lists the same object, the connection is not the cause: the loop is damaged, or the host
+    /// does not send it.
     pub async fn find(&self, change: &Change) -> Result<(Option<There>, Option<Oid>), Error> {
         self.find_among(None, change).await
     }
 
-    /// Finds a loop on the remote as [`Self::find`] does; its refs may have been listed just now.
+    /// Finds a loop on the remote as [`Self::find`] does; `refs` may be a recent listing.
     pub(super) async fn find_among(
         &self,
         mut refs: Option<Refs>,
@@ -142,7 +142,7 @@ impl Server {
         }
     }
 
-    /// Reads the state commit of a loop, which is among those that are known.
+    /// Reads the state commit of a loop from the `known` ones.
     fn there(&self, change: &Change, oid: Oid, known: &Commits) -> Result<There, RemoteRefusal> {
         let record = match known.get(&oid) {
             Some(Ok(commit)) => Record::parse(change, &message_of(commit)).ok_or(NO_STATE),
@@ -153,7 +153,7 @@ impl Server {
         Ok(There { oid, record })
     }
 
-    /// Fetches the state commits of these loops, and nothing else, into a repository of its own.
+    /// Fetches only the state commits of these loops, into a temporary repository.
     async fn fetch_apart(&self, loops: &BTreeMap<Change, Oid>, known: &mut Commits) -> Result<(), GitError> {
         let apart = self.repo.apart().await?;
         let remote = apart.git.remote(self.name(), self.fetch_limit);
@@ -165,7 +165,7 @@ impl Server {
     }
 }
 
-/// Returns the loops whose state commits are not known.
+/// Returns the loops whose state commits are unknown.
 fn missing(loops: &BTreeMap<Change, Oid>, known: &Commits) -> BTreeMap<Change, Oid> {
     let missing = loops.iter().filter(|(_, oid)| !known.contains_key(oid));
     missing
@@ -173,7 +173,7 @@ fn missing(loops: &BTreeMap<Change, Oid>, known: &Commits) -> BTreeMap<Change, O
         .collect()
 }
 
-/// Reads those of these commits that a repository has. Several refs can name one commit.
+/// Reads the ones of these commits that a repository has. Several refs can name one commit.
 async fn add(known: &mut Commits, git: &Git, loops: &BTreeMap<Change, Oid>) -> Result<(), GitError> {
     let oids: BTreeSet<&Oid> = loops.values().collect();
     let oids: Vec<Oid> = oids.into_iter().cloned().collect();
@@ -205,13 +205,13 @@ async fn add(known: &mut Commits, git: &Git, loops: &BTreeMap<Change, Oid>) -> R
     Ok(())
 }
 
-/// Returns the message of a commit as it is stored.
+/// Returns the message of a raw commit.
 fn message_of(commit: &[u8]) -> String {
     let head = memchr::memmem::find(commit, b"\n\n").map_or(commit.len(), |end| end + 2);
     String::from_utf8_lossy(commit.get(head..).unwrap_or_default()).into_owned()
 }
 
-/// The file with the state commits of the last look.
+/// The cache file with the state commits of the last listing.
 struct Kept {
     /// The git directory.
     dir: PathBuf,
@@ -230,7 +230,7 @@ impl Kept {
         }
     }
 
-    /// Reads it. An entry that is not the commit that it names is left out: the file's writer cannot forge a commit.
+    /// Reads the cache. Omits entries that do not match their ids: no writer of the file can forge a commit.
     fn read(&self) -> Commits {
         let bytes = read_regular(&self.door.path(&self.path), Links::Refused, MOST_OF_ALL);
         let bytes = bytes.unwrap_or_default();
@@ -240,7 +240,7 @@ impl Kept {
             .collect()
     }
 
-    /// Writes it, if something is new in it; it had `number` commits. Nothing depends on it, so no error matters.
+    /// Writes the cache of `number` commits, if there are new ones. It is optional, so errors are ignored.
     fn write(&self, loops: &BTreeMap<Change, Oid>, known: &Commits, number: usize) {
         let kept = loops.values().collect::<BTreeSet<_>>().into_iter();
         let kept = kept.filter_map(|oid| Some((oid, known.get(oid)?.as_ref().ok()?)));

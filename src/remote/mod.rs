@@ -1,13 +1,13 @@
-//! Carries a loop to a git remote and back, and holds it there while a run works on it. One ref a loop decides, and it
-//! only moves from the object that was expected (`docs/scale-out.md`).
+//! Transfers a loop to a git remote and back, and holds it there while a run works on it. One ref per loop decides, and
+//! it only moves from its expected object (`docs/scale-out.md`).
 //!
-//! - `record` is what the ref says, and `lease` decides whether a holder is dead; both are pure.
-//! - `server` reads and moves refs on the remote, and `listing` lists the loops there by their commits alone; `portable`
-//!   makes objects of a loop, and `received` a loop of objects, which `sane` finds possible.
-//! - `tenure` is the time in which a run holds a loop, and `held_loop` what it has put there. `branch` is the copy of
-//!   the last checkpoint. `handover` is `push` and `pull`; `queue` lists what is left to do; `prune` removes what is finished;
-//!   `grown` says whether a finished change has new stories; `probe` tries out what a remote accepts;
-//!   `patience` is how long something is tried again, and `reason` tells why a remote did not do what it was asked.
+//! - `record` is the content of the ref, and `lease` decides whether a holder is dead; both are pure.
+//! - `server` reads and moves refs on the remote, and `listing` lists the loops there by their commits alone;
+//!   `portable` makes objects from a loop, and `received` a loop from objects that `sane` accepts.
+//! - `tenure` is the time in which a run holds a loop, and `held_loop` the state that it pushed. `branch` is the copy
+//!   of the last checkpoint. `handover` is `push` and `pull`; `queue` lists the remaining work; `prune` removes
+//!   finished loops; `grown` decides whether a finished change has new stories; `probe` tests what a remote accepts;
+//!   `patience` limits retries, and `reason` explains why a remote did not do what was requested.
 
 mod base;
 mod branch;
@@ -40,7 +40,7 @@ pub use portable::{progress, require_same, taken_along};
 pub use server::{Server, There};
 pub use tenure::{Taken, Tenure};
 
-/// Returns the state before a state commit; which parent that is, its message says.
+/// Returns the previous state of a state commit; the message says which parent it is.
 async fn previous(state: &Oid, git: &Git) -> Result<Option<Oid>, GitError> {
     let message = git.message(state).await?;
     let line = message
@@ -49,7 +49,7 @@ async fn previous(state: &Oid, git: &Git) -> Result<Option<Oid>, GitError> {
     Ok(line.and_then(Oid::parse))
 }
 
-/// Returns the checkpoints that this state and those before it name, as far as they are here.
+/// Returns the checkpoints that this state and earlier ones name, as far as they are local.
 async fn checkpoints_before(state: &Oid, git: &Git) -> Result<Vec<Oid>, GitError> {
     let bodies = git.bodies_of_first_parents(state).await?;
     let lines = bodies

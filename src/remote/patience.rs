@@ -1,4 +1,4 @@
-//! The time for which something is tried again on a remote, which a user who waits may cut short.
+//! The time for which an operation on a remote is retried; a waiting user may shorten it.
 
 use std::time::{Duration, Instant};
 
@@ -6,15 +6,15 @@ use tokio::time::sleep;
 
 use crate::signal::Stop;
 
-/// The time to wait while the user waits too, or while a run has nothing to lose yet.
+/// Time to wait while the user waits too, or while a run has nothing to lose yet.
 pub(super) const SHORT_PATIENCE: Duration = Duration::from_secs(20);
 
-/// The time for which something is tried again, from its beginning.
+/// The time for which an operation is retried, from its start.
 #[derive(Clone, Debug)]
 pub(super) struct Patience {
     time: Duration,
     begun: Instant,
-    /// Requests to stop: after the first, the time is short, and the second ends it.
+    /// Stop requests: the first one shortens the time, and the second one ends it.
     stop: Option<Stop>,
 }
 
@@ -34,7 +34,7 @@ impl Patience {
         }
     }
 
-    /// Returns the time that is left.
+    /// Returns the remaining time.
     pub fn left(&self) -> Duration {
         let time = match self.stop.as_ref().map_or(0, Stop::times) {
             0 => self.time,
@@ -44,7 +44,7 @@ impl Patience {
         time.saturating_sub(self.begun.elapsed())
     }
 
-    /// Waits for a while, but no longer than the time that is left, and not after another request to stop.
+    /// Pauses, but not beyond the remaining time, and not after another stop request.
     pub async fn pause(&mut self, pause: Duration) {
         let pause = pause.min(self.left());
         match &mut self.stop {

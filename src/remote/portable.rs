@@ -1,5 +1,5 @@
-//! The part of a loop that travels: its state without what belongs to one machine, its events, its learnings, and the
-//! commits that it needs. The snapshot and the anchor of `start` stay: they keep what the user had beside the loop.
+//! The part of a loop that travels: its state without the parts of one machine, its events, its learnings, and the
+//! commits that it needs. The snapshot and the anchor of `start` stay: they keep the user's content beside the loop.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -26,11 +26,11 @@ const REFS: &str = "refs";
 pub(super) struct Packed {
     /// The tree of the state commit.
     pub tree: Oid,
-    /// Its parents besides the state before it: everything that has to be there.
+    /// Its parents besides the previous state commit: all required objects.
     pub parents: Vec<Oid>,
 }
 
-/// Returns the objects of a loop as a state commit has them.
+/// Returns the objects of a loop from its state commit.
 pub(super) async fn packed_in(git: &Git, state: &Oid) -> Result<Packed, GitError> {
     let previous = super::previous(state, git).await?;
     let mut parents = git.parents_of(state).await?;
@@ -58,12 +58,12 @@ pub(super) async fn on_top(
     Ok(There { oid, record })
 }
 
-/// The part of a loop's end that a state tells.
+/// The part of a loop's end that a state reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tells {
     /// The phase of the loop.
     All,
-    /// That no story is left, but not that it is finished: the branch on the remote has not all of it yet.
+    /// That no story is left, but not that the loop is finished: the branch on the remote is not complete yet.
     NoEnd,
 }
 
@@ -76,7 +76,7 @@ impl Tells {
     }
 }
 
-/// Makes the objects of a loop as it is now.
+/// Makes the objects of a loop in its present state.
 pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error> {
     let (state, repo) = (&open.state, open.repo());
     let change = &state.change;
@@ -96,7 +96,7 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
     let refs = list(change, &kept);
     let events = travel::events(&events, &public);
     let learnings = travel::learnings(&read(open, LEARNINGS)?, &public);
-    // In the order of a tree.
+    // In tree order.
     let files: [(&str, &[u8]); 4] = [
         (EVENTS, &events),
         (LEARNINGS, &learnings),
@@ -112,7 +112,7 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
     Ok(Packed { tree, parents })
 }
 
-/// Returns what a state commit of a loop says; the rest is for the machine that pushes it.
+/// Returns the record of a state commit; the other arguments come from the machine that pushes it.
 pub(super) async fn record_of(
     open: &Loop<'_>,
     holder: Option<Holder>,
@@ -135,7 +135,7 @@ pub(super) async fn record_of(
     })
 }
 
-/// Returns the numbers of complete stories and of all, as the loop here has them.
+/// Returns the numbers of complete and of all stories, according to the local loop.
 pub async fn progress(open: &Loop<'_>) -> Result<(usize, usize), Error> {
     match open.state.listed() {
         Some(listed) => Ok((listed.done, listed.total)),
@@ -147,7 +147,7 @@ fn read(open: &Loop<'_>, name: &str) -> Result<Vec<u8>, Error> {
     Ok(read_if_there(&open.file(name))?.unwrap_or_default())
 }
 
-/// Refuses to replace a loop of this name that began here and is active: it is another one.
+/// Refuses to replace an active local loop of this name that began in this repository: it is another loop.
 ///
 /// # Errors
 /// If there is one (exit 7).
@@ -162,7 +162,7 @@ pub fn require_same(context: &Context<'_>, portable: &Portable) -> Result<(), Er
     }
 }
 
-/// Returns the paths of the user's that were not committed when the loop began: they are part of its first checkpoint.
+/// Returns the user's uncommitted paths when the loop began: its first checkpoint contains them.
 pub async fn taken_along(open: &Loop<'_>) -> Result<Vec<Vec<u8>>, Error> {
     let Some(head) = &open.state.common.original_head else {
         return Ok(Vec::new());

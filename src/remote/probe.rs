@@ -1,4 +1,4 @@
-//! Tries out what a remote accepts, with a ref that is deleted again.
+//! Tests what a remote accepts, with a ref that is deleted again.
 
 use serde::Serialize;
 
@@ -10,38 +10,38 @@ use crate::git::remote::Pushed;
 use crate::git::{GitError, Repo};
 use crate::names::Oid;
 
-/// The findings about a remote.
+/// The test results of a remote.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// The remote.
     pub remote: String,
-    /// The prefix of the refs that were tried.
+    /// The prefix of the tested refs.
     pub refs: String,
-    /// The trials, in their order; the rest is not tried after one that failed.
+    /// The tests, in order; none follows a failed one.
     pub trials: Vec<Trial>,
 }
 
-/// One trial.
+/// One test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Trial {
-    /// The deed that was tried.
+    /// The tested operation.
     pub what: &'static str,
-    /// True if the remote does what loops need.
+    /// True if the remote supports it.
     pub passed: bool,
-    /// Git's words, if it does not.
+    /// Git's message, if it does not.
     pub words: String,
-    /// The command to type then.
+    /// The command to type in this case.
     pub hint: Option<String>,
 }
 
 impl Findings {
-    /// Returns whether loops can be kept there.
+    /// Returns whether the remote can keep loops.
     pub fn are_good(&self) -> bool {
         self.trials.iter().all(|trial| trial.passed)
     }
 }
 
-/// Tries to make a ref, to move it, to move it from where it is not, and to delete it.
+/// Tries to create a ref, to move it, to move it from a wrong value, and to delete it.
 pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     server.all().await?;
     let tree = repo.empty_tree().await?;

@@ -1,5 +1,5 @@
-//! `prune --remote`: removes the states of finished loops from a remote. Nothing goes that a run holds or waits for, or
-//! that keeps work which is on no branch.
+//! `prune --remote`: removes the states of finished loops from a remote. Keeps states that a run holds or waits for,
+//! and those of work that no branch has.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::git::Pushed;
 use crate::names::{Change, Oid};
 use crate::state::Phase;
 
-/// Lists what was removed from a remote, and what stays.
+/// The refs that were removed from a remote, and the loops that stay.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Pruned {
     /// The number of refs that were removed.
     pub removed: usize,
-    /// Those refs, or those that would be removed.
+    /// The removed refs, or those that would be removed.
     pub refs: Vec<Gone>,
-    /// Finished loops that stay although they are old enough, and why.
+    /// Finished loops that stay although they are old enough, with the reasons.
     pub kept: Vec<Kept>,
 }
 
@@ -32,7 +32,7 @@ pub struct Gone {
     /// Its name.
     #[serde(rename = "ref")]
     pub name: String,
-    /// The object that it was looked at with.
+    /// Its listed object.
     pub oid: Oid,
 }
 
@@ -45,8 +45,8 @@ pub struct Kept {
     pub why: String,
 }
 
-/// Removes the states of one finished loop from the remote, or those of all, if they are older than `age`. Each goes only
-/// if it is still where it was looked at. With `dry_run`, nothing is removed.
+/// Removes the states of one finished loop, or of all, from the remote if they are older than `age`. Removes each only
+/// if its ref has not moved since the listing. With `dry_run`, removes nothing.
 pub async fn prune(
     context: &Context<'_>,
     server: &Server,
@@ -136,8 +136,8 @@ fn is_finished(there: &There) -> bool {
     record.phase == Phase::Finished && record.holder.is_none() && record.blocked.is_none()
 }
 
-/// Returns whether a branch here or on the remote has the last checkpoint of a loop. `heads` are the branches there, once they
-/// were asked for; those that are not here are fetched.
+/// Returns whether a local branch or one on the remote has the last checkpoint of a loop. `heads` caches the remote's
+/// branches once they were listed; missing ones are fetched.
 async fn is_on_a_branch(
     context: &Context<'_>,
     server: &Server,
@@ -150,7 +150,7 @@ async fn is_on_a_branch(
     if !kinds.iter().flatten().any(|kind| kind.is_commit) {
         return Ok(false);
     }
-    // A host of branches alone keeps the states themselves below one.
+    // A host that allows only branches keeps the states themselves in branches.
     let states = server.prefix();
     let except = states.strip_prefix("refs/heads/").unwrap_or(states);
     if git.is_on_branch(checkpoint, &[], except).await? {

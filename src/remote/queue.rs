@@ -1,4 +1,4 @@
-//! The changes of this work tree and the loops on a remote, in one list: what is left to do, and who does it.
+//! The changes of this work tree and the loops on a remote, in one list: the remaining work, and who does it.
 
 use std::collections::BTreeMap;
 
@@ -19,34 +19,34 @@ use crate::settings::Settings;
 use crate::state::{self, Ending, Phase, State, Store};
 use crate::stories;
 
-/// The most jobs that a matrix of a CI system may have.
+/// Maximum number of jobs in a matrix of a CI system.
 pub const MOST_JOBS: usize = 256;
 
-/// The phase of a loop on the remote that is none, or that cannot be read.
+/// The phase of a loop on the remote that is invalid or unreadable.
 pub const UNREADABLE: &str = "unknown";
 
-/// The reason why no run can take a loop that one works on.
+/// The reason why no run can take a loop that another run holds.
 const HELD: &str = "another run holds it";
 
-/// The changes of this work tree that have a list, and what is left of each.
+/// The changes of this work tree that have a list, with the state of each.
 pub type Lists = BTreeMap<Change, Entry>;
 
-/// The changes, and the remote that was asked.
+/// The changes, and the remote that was listed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Queue {
     /// The version of this document.
     pub v: u32,
-    /// The remote; null if only this work tree was looked at.
+    /// The remote; null if only this work tree was read.
     pub remote: Option<String>,
-    /// The number of changes on which a run works.
+    /// The number of changes that a run holds.
     pub run: usize,
     /// The number of changes that a run can take.
     pub wait: usize,
     /// The number of changes that need the user.
     pub need_person: usize,
-    /// The number of changes of which nothing is left to do.
+    /// The number of changes without remaining work.
     pub finished: usize,
-    /// The changes: those that need attention first, then those with a loop that can go on, then new ones.
+    /// The changes: those that need attention first, then those with a loop that can continue, then new ones.
     pub changes: Vec<Entry>,
 }
 
@@ -55,9 +55,9 @@ pub struct Queue {
 pub struct Entry {
     /// Its name.
     pub change: Change,
-    /// Its story list in this work tree; null if it has none here.
+    /// Its story list in this work tree; null without one.
     pub source: Option<String>,
-    /// All stories; null if that is not known.
+    /// All stories; null if unknown.
     pub total: Option<usize>,
     /// Complete stories.
     pub done: usize,
@@ -67,7 +67,7 @@ pub struct Entry {
     pub phase: &'static str,
     /// The run that holds it.
     pub holder: Option<String>,
-    /// The time of its last sign of life, by its own clock.
+    /// The time of its last renewal, by its own clock.
     pub renewed: Option<Timestamp>,
     /// The number of state commits on the remote.
     pub generation: u64,
@@ -75,13 +75,13 @@ pub struct Entry {
     pub branch: String,
     /// Its last checkpoint.
     pub checkpoint: Option<Oid>,
-    /// True if the numbers and the phase are what the message of the state on the remote says: its content was not read.
+    /// True if the numbers and the phase come from the message of the state on the remote: its content was not read.
     pub claimed: bool,
     /// True if a run can take it now.
     pub free: bool,
-    /// The reason why none can.
+    /// The reason why no run can take it.
     pub why: String,
-    /// Finished changes, and the original branch, with which it would conflict; absent if that was not asked.
+    /// Finished changes, and the original branch, with which it would conflict; absent if this was not computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conflicts_with: Option<Vec<String>>,
     /// The stories in the list of this work tree.
@@ -92,8 +92,8 @@ pub struct Entry {
     pub there: Option<There>,
 }
 
-/// Lists the changes of this work tree and the loops on a remote. One look at the remote, and one fetch of commits alone if
-/// something is new there.
+/// Lists the changes of this work tree and the loops on a remote. Lists the remote once, and fetches only commits, if
+/// there are new ones.
 pub async fn read(
     context: &Context<'_>,
     settings: &Settings,
@@ -108,7 +108,7 @@ pub async fn read(
             Ok(Some(state)) if is_grown(lists.get(&change), &state) => continue,
             Ok(Some(state)) => of_loop(&store, &state),
             Ok(None) => continue,
-            // One that cannot be read must not hide the others.
+            // An unreadable change must not hide the others.
             Err(error) => Entry::none(change.clone(), error.to_string()),
         };
         entries.insert(change, entry);
@@ -119,7 +119,7 @@ pub async fn read(
     if let Some(server) = server {
         for mut entry in on_remote(server, &lists, watch).await? {
             let here = entries.remove(&entry.change);
-            // A run can do nothing here before that is solved.
+            // No run can work here until this is solved.
             let unreadable = here.clone().filter(|here: &Entry| here.phase == UNREADABLE);
             entry.source = here.and_then(|here| here.source);
             entries.insert(entry.change.clone(), unreadable.unwrap_or(entry));
@@ -166,7 +166,7 @@ pub async fn lists(context: &Context<'_>, settings: &Settings) -> Lists {
     lists
 }
 
-/// Lists the loops on a remote alone, by their names. A finished one whose list among these has grown can begin again.
+/// Lists only the loops on a remote, by name. A finished one whose list among these has grown can begin again.
 pub async fn on_remote(server: &Server, lists: &Lists, watch: &mut Watch) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     let refs = server.refs_of_all().await?;
@@ -182,7 +182,7 @@ pub async fn on_remote(server: &Server, lists: &Lists, watch: &mut Watch) -> Res
             None => entry_of(server, change, found, watch),
         };
         let is_grown = match (lists.get(&entry.change), &entry.there) {
-            // A finished loop that cannot be read stays one.
+            // A finished loop that cannot be read stays finished.
             (Some(list), Some(there)) => has_grown_since(server, &list.ids, there).await.unwrap_or(false),
             _ => false,
         };
@@ -194,7 +194,7 @@ pub async fn on_remote(server: &Server, lists: &Lists, watch: &mut Watch) -> Res
     Ok(entries)
 }
 
-/// Says what has to happen with a change next, and by whom.
+/// The next action that a change needs, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// A run works on it.
@@ -208,7 +208,7 @@ pub enum Standing {
 }
 
 impl Entry {
-    /// Returns the entry of a change of which nothing is known, and which no run can take for this reason.
+    /// Returns the entry of an unknown change that no run can take for this reason.
     fn none(change: Change, why: String) -> Self {
         Self {
             source: None,
@@ -231,7 +231,7 @@ impl Entry {
         }
     }
 
-    /// Returns the exit code of a run that leaves it to the user.
+    /// Returns the exit code of a run that leaves the change to the user.
     pub fn exit(&self) -> Exit {
         match self.phase {
             "exhausted" => Exit::RetriesSpent,
@@ -239,7 +239,7 @@ impl Entry {
         }
     }
 
-    /// Returns what has to happen with it next. A loop that is complete waits for the choice how to finish it.
+    /// Returns the next action that the change needs. A complete loop waits for the choice how to finish it.
     pub fn standing(&self) -> Standing {
         let has_loop = self.checkpoint.is_some();
         match self.phase {
@@ -278,7 +278,7 @@ async fn here(context: &Context<'_>, settings: &Settings, change: &Change) -> Op
     })
 }
 
-/// Returns whether a list has grown since a loop in this repository was finished.
+/// Returns whether a list has grown since a local loop was finished.
 fn is_grown(list: Option<&Entry>, state: &State) -> bool {
     let (Some(list), Some(listed), false) = (list, state.listed(), state.is_live()) else {
         return false;
@@ -345,7 +345,7 @@ fn of_loop(store: &Store, state: &State) -> Entry {
     }
 }
 
-/// Returns the reason why a run cannot go on with a loop in this phase; empty if it can.
+/// Returns the reason why a run cannot continue a loop in this phase; empty if it can.
 fn why_not(phase: Phase, nothing_left: bool, skipped: usize) -> String {
     match phase {
         Phase::Finished => "it is finished".to_owned(),
@@ -432,8 +432,8 @@ impl Queue {
     }
 }
 
-/// Computes which complete and finished changes conflict with the present HEAD, or with each other; nothing is changed. The
-/// work of those loops is fetched. Those without conflicts come first.
+/// Computes which complete and finished changes conflict with the present HEAD, or with each other; changes nothing.
+/// Fetches the work of these loops. Those without conflicts come first.
 pub async fn find_conflicts(
     context: &Context<'_>,
     server: Option<&Server>,
@@ -455,12 +455,12 @@ pub async fn find_conflicts(
     if let Some(server) = server {
         let there = done.clone();
         let there = there.filter_map(|entry| Some((entry.change.clone(), entry.there.as_ref()?.oid.clone())));
-        // One that cannot be fetched is not compared.
+        // Work that cannot be fetched is not compared.
         server.fetch(&there.collect()).await?;
     }
     let tips = done.filter_map(|entry| Some((entry.change.clone(), entry.checkpoint.clone()?)));
     let mut tips: Vec<(Change, Oid)> = tips.collect();
-    // A message on a remote can name anything.
+    // A message on a remote can name any object.
     let oids: Vec<Oid> = tips.iter().map(|(_, oid)| oid.clone()).collect();
     let mut kinds = repo.git.kinds_of(&oids).await?.into_iter();
     tips.retain(|_| kinds.next().flatten().is_some_and(|kind| kind.is_commit));

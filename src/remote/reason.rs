@@ -1,4 +1,4 @@
-//! Tells why a remote did not do what it was asked.
+//! Explains why a remote did not do what was requested.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use crate::async_cmd::CommandError;
 use crate::git::GitError;
 use crate::names::counted;
 
-/// Returns the words about a remote that takes too long.
+/// Returns a message about a remote that takes too long.
 pub(super) fn unanswered(limit: Duration) -> String {
     let limit = counted(limit.as_secs(), "second", "seconds");
     format!("it did not answer within {limit}")
 }
 
-/// Returns the reason why a remote did not do what it was asked, without the command that asked.
+/// Returns the reason why a remote did not do what was requested, without the git command.
 pub(super) fn reason(error: &GitError) -> String {
     match error {
         GitError::Failed { words, .. } => words.clone(),

@@ -1,5 +1,5 @@
-//! Reads a loop from a remote. Everything has a bound, and all of it is checked before any of it is used
-//! or saved: an invalid state is refused, and changes nothing in this repository.
+//! Reads a loop from a remote. All of it is limited, and checked before any of it is used or saved: an invalid state is
+//! refused, and changes nothing in this repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::events::Event;
 use crate::names::Oid;
 use crate::state::{Listed, Phase, State, Store};
 
-/// The files of a state, with the most bytes that they can have.
+/// The files of a state, with their maximum sizes in bytes.
 const FILES: [(&str, u64); 4] = [
     ("state.toml", 16 << 20),
     ("refs", 4 << 20),
@@ -23,21 +23,21 @@ const FILES: [(&str, u64); 4] = [
     ("learnings.md", 16 << 20),
 ];
 
-/// The most attempts that travel.
+/// Maximum number of attempts that travel.
 const MOST_ATTEMPTS: usize = 20_000;
 
 impl Server {
-    /// Reads a loop on the remote. Its objects must be here.
+    /// Reads a loop on the remote. Its objects must be local.
     pub async fn portable(&self, there: &There) -> Result<Portable, Error> {
         let portable = read(self, there).await?;
         check_objects(self, there, &portable).await?;
         Ok(portable)
     }
 
-    /// Reads a loop on the remote that follows the last state of it that was seen here.
+    /// Reads a loop on the remote that is a successor of the last state of it that was seen here.
     ///
     /// # Errors
-    /// If it does not (exit 7), or cannot be read.
+    /// If it is none (exit 7), or cannot be read.
     pub(super) async fn next_portable(&self, there: &There, base: &Base) -> Result<Portable, Error> {
         let portable = self.portable(there).await?;
         let (git, change) = (&self.repo.git, &there.record.change);
@@ -46,7 +46,7 @@ impl Server {
         let Some(seen) = base.state().filter(|_| is_same) else {
             return Ok(portable);
         };
-        // Nothing keeps a state that was seen.
+        // No ref keeps a state that was seen.
         let is_gone = !self.repo.missing(&[seen]).await?.is_empty();
         if is_gone || git.is_ancestor(seen, &there.oid).await? {
             return Ok(portable);
@@ -62,8 +62,8 @@ impl Server {
         .into())
     }
 
-    /// Returns the error about a loop of which a later state was seen here, as far as the numbers of the states tell; it is fetched
-    /// then.
+    /// Returns the error about a loop of which a later state was seen here, according to the numbers of the states;
+    /// fetches it then.
     pub(super) async fn went_back(&self, there: &There) -> Result<Option<RemoteRefusal>, Error> {
         let change = &there.record.change;
         let base = Base::new(&self.repo, change, self.name());
@@ -78,13 +78,13 @@ impl Server {
         }
     }
 
-    /// Returns whether the loop here is the one on the remote, in this very state.
+    /// Returns whether the local loop is in exactly this state.
     pub fn is_here(&self, there: &There) -> bool {
         Base::new(&self.repo, &there.record.change, self.name()).is_at(&there.oid)
     }
 }
 
-/// Returns whether the loop on the remote is finished, and another one than this: this one can be put on top of it.
+/// Returns whether the loop on the remote is finished, and differs from this one, which can be put on top of it.
 pub(super) async fn is_before(server: &Server, there: &There, here: &State) -> Result<bool, Error> {
     let record = &there.record;
     if record.phase != Phase::Finished || record.blocked.is_some() {
@@ -97,7 +97,7 @@ fn wrong(server: &Server, there: &There, why: impl Into<String>) -> RemoteRefusa
     server.unintelligible(&there.record.change, why)
 }
 
-/// Reads the files of a state, and checks what they say.
+/// Reads the files of a state, and checks their content.
 async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     let git = &server.repo.git;
     let wrong = |why: &str| Error::from(wrong(server, there, why));
@@ -118,7 +118,7 @@ async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     let text = String::from_utf8(state).map_err(|_| wrong("its state.toml is no text"))?;
     let mut state = State::from_elsewhere(&text).map_err(|why| wrong(&why))?;
     check_state(change, &state).map_err(wrong)?;
-    // Earlier versions wrote the phase without regard to skipped stories.
+    // Earlier versions ignored skipped stories in the phase.
     let phases = [state.shown_phase(), state.phase()];
     let counts = |listed: &Listed| (listed.done, listed.total) == (record.done, record.total);
     let is_same = phases.contains(&record.phase) && state.listed().is_none_or(counts);
@@ -151,8 +151,8 @@ async fn read(server: &Server, there: &There) -> Result<Portable, Error> {
     })
 }
 
-/// Checks that the objects that a state names are in this repository, are what it says, and came with it: a state from
-/// another repository names no object that only this one has.
+/// Checks that the objects named by a state exist locally, have the right types, and came with it: a state from another
+/// repository must not name an object that only this one has.
 async fn check_objects(server: &Server, there: &There, portable: &Portable) -> Result<(), Error> {
     let (repo, state) = (&server.repo, &portable.state);
     let wrong = |why: &str| Error::from(wrong(server, there, why));

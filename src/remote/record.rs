@@ -14,7 +14,7 @@ use crate::state::Phase;
 /// The holder of a loop: one run, never a machine or a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// The run in words, with the address of its CI job if there is one.
+    /// A description of the run, with the URL of its CI job if there is one.
     pub name: String,
     /// Random digits of this acquisition.
     pub token: String,
@@ -25,15 +25,15 @@ pub struct Holder {
 pub struct Record {
     /// The change.
     pub change: Change,
-    /// Counts the commits of the ref: one more for each.
+    /// The number of the commit in its ref.
     pub generation: u64,
     /// The holder; `None` if the loop is free.
     pub holder: Option<Holder>,
-    /// The holder's lease. A reader goes by its own, where that is longer.
+    /// The holder's lease. A reader uses its own, if longer.
     pub lease: SignedDuration,
     /// The time of this commit by the clock of its writer.
     pub renewed: Timestamp,
-    /// The phase of the loop, as it was written: earlier versions wrote `complete` for a loop with skipped stories.
+    /// The phase of the loop, as written: earlier versions wrote `complete` for a loop with skipped stories.
     pub phase: Phase,
     /// Complete stories.
     pub done: usize,
@@ -43,13 +43,13 @@ pub struct Record {
     pub total: usize,
     /// The last checkpoint.
     pub checkpoint: Oid,
-    /// The reason why the host of the remote did not take the last work, in its own words.
+    /// The host's message, if it refused the last work.
     pub blocked: Option<String>,
 }
 
 impl Record {
-    /// Returns the commit message. `previous` is the state commit before this one; with the token it makes two commits
-    /// of one second different objects.
+    /// Returns the commit message. `previous` is the previous state commit; with the nonce it makes two commits of the
+    /// same second different objects.
     pub fn message(&self, previous: Option<&Oid>, nonce: &str) -> String {
         let phase = self.phase.into();
         let mut text = format!("ralph: {} #{} {phase}\n\n", self.change, self.generation);
@@ -83,7 +83,7 @@ impl Record {
         text
     }
 
-    /// Reads a commit message; returns `None` if it is not that of a state commit of this change.
+    /// Reads a commit message; returns `None` if it does not belong to a state commit of this change.
     pub fn parse(change: &Change, message: &str) -> Option<Self> {
         let field = |name: &str| {
             let mut lines = message.lines().filter_map(|line| line.strip_prefix("Ralph-"));
@@ -97,7 +97,7 @@ impl Record {
         let renewed = field("Renewed")?.parse().ok()?;
         Some(Self {
             change: change.clone(),
-            // Those after it need numbers too.
+            // Later commits need larger numbers.
             generation: field("Generation")?
                 .parse()
                 .ok()
@@ -117,7 +117,7 @@ impl Record {
         })
     }
 
-    /// Returns the phase as programs and people read it: with stories that are not complete, it is never `complete`.
+    /// Returns the phase as programs and users see it: with incomplete stories, it is never `complete`.
     pub fn shown_phase(&self) -> Phase {
         match self.phase {
             Phase::Complete if self.done < self.total => Phase::Exhausted,
@@ -134,8 +134,8 @@ impl Record {
         }
     }
 
-    /// Returns whether nothing is left for a run to do, or nothing can be done. A loop that is held is over only when it is
-    /// finished: its run ends it, or the run that takes it from a dead one.
+    /// Returns whether a run has nothing left to do, or cannot do anything. A held loop is over only when it is
+    /// finished: its run finishes it, or the run that takes it from a dead one.
     pub fn is_over(&self) -> bool {
         let ends = match self.phase {
             Phase::Finished => true,
@@ -151,12 +151,12 @@ pub fn random() -> String {
     format!("{:016x}", fastrand::u64(..))
 }
 
-/// Joins lines: a trailer has one.
+/// Joins lines: a trailer has only one.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Writes the list of objects that travel with a state: one a line, with its name below `refs/ralph/<change>/`.
+/// Writes the list of objects that travel with a state: one per line, with its name below `refs/ralph/<change>/`.
 pub fn list(change: &Change, refs: &[KeptRef]) -> String {
     let prefix = change.ralph_ref("");
     let lines = refs.iter().filter_map(|kept| {
@@ -166,7 +166,7 @@ pub fn list(change: &Change, refs: &[KeptRef]) -> String {
     lines.collect()
 }
 
-/// Reads such a list. Returns `None` if a line of it is none, names a ref that is not for an attempt, or names one twice.
+/// Reads such a list. Returns `None` if a line is invalid, names a ref that keeps no attempt, or repeats a name.
 pub fn parse_list(change: &Change, text: &str) -> Option<Vec<KeptRef>> {
     let refs = text.lines().map(|line| {
         let (oid, name) = line.split_once(' ')?;

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::names::{counted, typed};
 
 refusals! {
-/// The reason why a loop was not carried to a remote or back.
+/// The reason why a loop was not transferred to or from a remote.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteRefusal {
     /// Neither an option nor a setting names a remote; the repository may have only one.
@@ -28,7 +28,7 @@ pub enum RemoteRefusal {
     #[error("cannot read the remote {remote}{}", lines(words.trim().lines()))]
     Unreadable { remote: String, words: String }
         => "git ls-remote {remote}", remote;
-    /// The remote can be read, but not this loop.
+    /// Git can read the remote, but not this loop.
     #[error("cannot fetch '{change}' from {remote}{}", lines(words.trim().lines()))]
     NotFetched {
         change: String,
@@ -36,7 +36,7 @@ pub enum RemoteRefusal {
         words: String,
     }
         => "where the loop is whole: git ralph push {change} --remote {remote}", change, remote;
-    /// The copy of the work for people is there, but nothing that decides.
+    /// The remote has the branch for users, but no state.
     #[error("{remote} has branch {branch} with commits that are not here, and no state of '{change}'")]
     NoState {
         change: String,
@@ -59,7 +59,7 @@ pub enum RemoteRefusal {
         meant: String,
     }
         => Person, "keep what is there, and remove it: git fetch {remote} {name}:refs/heads/kept && git push {remote} :{name}", remote, name;
-    /// The loops are where another setting names them.
+    /// Another setting names the refs of the loops.
     #[error("{remote} keeps its loops below {there}, and none below {here}")]
     OtherRefs {
         remote: String,
@@ -67,7 +67,7 @@ pub enum RemoteRefusal {
         there: String,
     }
         => "git config ralph.remoteRefs {there}", there;
-    /// Git or the remote does not say that it has it.
+    /// Neither git nor the remote confirms the push.
     #[error("cannot push '{change}' to {remote}{}", lines(words.trim().lines()))]
     NotPushed {
         change: String,
@@ -84,7 +84,7 @@ pub enum RemoteRefusal {
         renewed: String,
     }
         => Busy, "wait, or take it from a holder that is dead: git ralph pull {change} --remote {remote} --take", change, remote;
-    /// This run had the loop.
+    /// This run held the loop.
     #[error("this run lost '{change}': another run holds it on {remote} now")]
     Lost { change: String, remote: String }
         => Busy, "the work of this run is kept here; to see it: git ralph log {change}", change;
@@ -114,7 +114,7 @@ pub enum RemoteRefusal {
         words: String,
     }
         => Person, "fix the cause named above, then: git ralph push {change} --remote {remote}; if it is in what a failed attempt left, see git for-each-ref refs/ralph/{change}/attempts, and give that up: git update-ref -d <ref>", change, remote;
-    /// The copy of the work for people is not there.
+    /// The branch for users is missing.
     #[error(
         "the work on '{change}' is done, but branch {branch} on {remote} does not have it{}",
         lines(why.trim().lines())
@@ -133,7 +133,7 @@ pub enum RemoteRefusal {
             branch = typed(branch)
         ))
         .exit(Exit::Person);
-    /// The remote has a state of the loop that is not here.
+    /// The remote has a newer state of the loop than this repository.
     #[error("{remote} has newer work on '{change}'")]
     Behind { change: String, remote: String }
         => Person, "git ralph pull {change} --remote {remote}", change, remote;
@@ -160,15 +160,15 @@ pub enum RemoteRefusal {
         remote: String,
         there: u64,
         here: u64,
-        /// The ref of the loop there.
+        /// The ref of the loop on the remote.
         name: String,
     }
         => Person, "put what is here there again: git push {remote} --delete {name}, then: git ralph push {change} --remote {remote}; or take what is there instead: git ralph pull {change} --remote {remote} --take --force", change, remote, name;
-    /// `push` of a loop that `run --any` closed here so that another could begin.
+    /// `push` of a loop that `run --any` closed locally so that another could begin.
     #[error("loop '{change}' was set aside here for another one, and is not pushed as it is")]
     SetAside { change: String, remote: String }
         => Person, "to continue it: git ralph pull {change} --remote {remote}; if {remote} has lost it: git ralph start {change} --resume && git ralph push {change} --remote {remote}", change, remote;
-    /// Two loops of one name.
+    /// Two different loops of one name.
     #[error("a different loop '{0}' is active in this repository; it was not pulled from the remote")]
     Another(String)
         => Person, "git ralph finish {change}, or: git ralph abort {change}", (change);
@@ -184,7 +184,7 @@ pub enum RemoteRefusal {
     SeveralLoops {
         changes: Vec<String>,
         remote: String,
-        /// True if the remote was typed, and is not the one of the configuration.
+        /// True if the user typed the remote, which is not the configured one.
         is_typed: bool,
     }
         => |changes, remote, is_typed| {
@@ -210,7 +210,7 @@ pub enum RemoteRefusal {
     #[error("'{0}' uses the strategy stash: its checkpoints cannot leave this repository")]
     InPlace(String)
         => "start it without --strategy stash";
-    /// `--worktree` of a loop that has to be brought here.
+    /// `--worktree` for a loop that has to be fetched first.
     #[error(
         "'{change}' has newer work on the remote, and --worktree makes work trees only for new loops"
     )]
@@ -258,7 +258,7 @@ fn stories(number: usize) -> String {
 }
 
 impl RemoteRefusal {
-    /// Returns it with its hint, in one line.
+    /// Returns the message with its hint, on one line.
     pub fn with_hint(&self) -> String {
         match self.advice().hint {
             Some(hint) => format!("{self}; {hint}"),

@@ -1,5 +1,5 @@
-//! Decides whether the content of a remote can be the state of a loop. Every number, name, path and time has a bound:
-//! every command can read, show and abort a loop that was taken over. Pure.
+//! Decides whether the content of a remote can be the state of a loop. Every number, name, path and time is limited, so
+//! that every command can read, show and abort a loop that was taken over. Pure.
 
 use std::path::{Component, Path};
 
@@ -24,13 +24,12 @@ const MOST_ID: usize = 200;
 /// The longest title, in bytes.
 const MOST_TITLE: usize = 64 << 10;
 
-/// Returns whether this can be a time at which this program was used. Nothing can be added to the last times that
-/// there are.
+/// Returns whether this program can have been used at this time. Very late times would overflow in additions.
 pub(super) fn is_time(time: Timestamp) -> bool {
     (0..=100_000_000_000).contains(&time.as_second())
 }
 
-/// Says what is wrong with a state of this change, before its objects are looked at.
+/// Returns what is wrong with a state of this change, before its objects are read.
 pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static str> {
     let is_other = state.change != *change || !state.has_branch() || state.common.branch != change.branch();
     if is_other {
@@ -74,11 +73,11 @@ pub(super) fn check_state(change: &Change, state: &State) -> Result<(), &'static
     Ok(())
 }
 
-/// Returns whether this can be the path of a story list in a work tree. (One outside of it is refused where it is used.)
+/// Returns whether a story list can have this path. (Users of the path refuse one outside the work tree.)
 fn is_list(path: &str) -> bool {
     let is_plain = |part| match part {
         Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
-        // Named by the machine that adopts it.
+        // The adopting machine names it.
         Component::ParentDir => true,
         _ => false,
     };
@@ -88,13 +87,13 @@ fn is_list(path: &str) -> bool {
         && Path::new(path).components().all(is_plain)
 }
 
-/// Returns whether a text can be the id of a story: its attempts have files and refs of that name.
+/// Returns whether a text can be the id of a story: its attempts have files and refs of this name.
 fn is_id(id: &str) -> bool {
     !id.is_empty() && ref_component(id).len() <= MOST_ID
 }
 
-/// Returns whether this can be the rest of a ref, after `attempts/`, that keeps what an attempt left: its story, and its
-/// number with what was kept beside it.
+/// Returns whether this can be the end of a ref, after `attempts/`, that keeps an attempt: its story, and its number
+/// with a suffix for other kept commits.
 pub(super) fn is_attempt(rest: &str) -> bool {
     let Some((story, number)) = rest.split_once('/') else {
         return false;
@@ -112,7 +111,7 @@ pub(super) fn is_attempt(rest: &str) -> bool {
         && number.len() <= 100
 }
 
-/// Returns whether an event can be one of this change.
+/// Returns whether an event can belong to this change.
 pub(super) fn is_event(change: &Change, event: &Event) -> bool {
     let is_story = |story: &Option<String>| story.as_deref().is_none_or(is_id);
     let is_number = |number: u32| u64::from(number) <= MOST;

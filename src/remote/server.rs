@@ -18,34 +18,34 @@ use crate::git::{GitError, Repo};
 use crate::names::{Change, Oid};
 use crate::settings::{Settings, to_std};
 
-/// The pauses between two attempts to push, or to hear whether a push was taken: each is twice as long as the one before.
+/// The pauses between two tries to push, or to check a push: each is twice as long as the one before.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(300);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// The most loops that one fetch names.
+/// Maximum number of loops in one fetch.
 pub(super) const MOST_AT_ONCE: usize = 500;
 
-/// The beginnings of the refs of loops: the default, and that for hosts of branches alone.
+/// The prefixes of the refs of loops: the default, and the one for hosts that allow only branches.
 const REFS: &str = "refs/ralph/";
 pub(super) const BRANCHES: &str = "refs/heads/ralph-state/";
 
-/// The most refs that a remote may list.
+/// Maximum number of refs that a remote may list.
 const MOST_REFS: usize = 100_000;
 
-/// The answer to the attempt to move a ref.
+/// The result of moving a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The ref is where it was to be moved.
+    /// The ref has the new value.
     Ours,
-    /// The ref is somewhere else.
+    /// The ref has another value.
     Theirs(Option<Oid>),
-    /// The host refuses, with these words; the ref did not move.
+    /// The host refuses, with this message; the ref did not move.
     Refused(String),
     /// The remote does not answer, for this reason; the ref may have moved.
     Unknown(String),
 }
 
-/// Returns the places of a state and of a branch among these refs.
+/// Returns the objects of a state ref and of a branch among these refs.
 fn places(names: &[String; 2], refs: &[(String, Oid)]) -> (Option<Oid>, Option<Oid>) {
     (oid_at(refs, &names[0]), oid_at(refs, &names[1]))
 }
@@ -62,13 +62,13 @@ const LOOP_BRANCHES: &str = "refs/heads/ralph/*";
 #[derive(Clone, Debug)]
 pub struct Server {
     git: RemoteGit,
-    /// The same, with the time that much history takes: nothing is held meanwhile.
+    /// The same remote, with the time limit of long fetches: nothing is held meanwhile.
     pub(super) fetching: RemoteGit,
-    /// That time.
+    /// The time limit of long fetches.
     pub(super) fetch_limit: Duration,
-    /// The repository here.
+    /// The local repository.
     pub(super) repo: Repo,
-    /// The beginning of the refs, with a slash at its end.
+    /// The prefix of the refs, with a final slash.
     prefix: String,
     /// The length of a lease.
     pub lease: Duration,
@@ -89,7 +89,7 @@ impl Server {
         let name = typed.or(settings.remote.as_deref());
         let name = name.ok_or(RemoteRefusal::NoRemote(None))?;
         let lease = to_std(settings.lease);
-        // A holder may have to ask a few times before its patience ends.
+        // A holder may have to retry a few times before its patience ends.
         let limit = (lease / 6).max(Duration::from_secs(5));
         let fetch_limit = to_std(settings.command_timeout);
         Ok(Self {
@@ -112,12 +112,12 @@ impl Server {
         SignedDuration::try_from(self.lease).unwrap_or(SignedDuration::MAX)
     }
 
-    /// Returns the prefix of the refs of loops there.
+    /// Returns the prefix of the refs of loops on the remote.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// Moves any ref there from `old` to `new`.
+    /// Moves any ref on the remote from `old` to `new`.
     pub(super) async fn push(
         &self,
         name: &str,
@@ -127,7 +127,7 @@ impl Server {
         self.git.push(name, old, new).await
     }
 
-    /// Returns the place of any ref there.
+    /// Returns the object of any ref on the remote.
     pub(super) async fn at(&self, name: &str) -> Result<Option<Oid>, RemoteRefusal> {
         Ok(oid_at(&self.refs(&[name.to_owned()]).await?, name))
     }
@@ -137,7 +137,7 @@ impl Server {
         format!("{}{change}/state", self.prefix)
     }
 
-    /// Asks for what changes nothing, and asks again where the connection broke off, each time after a longer pause.
+    /// Runs a read-only request, and repeats it after a broken connection, with growing pauses.
     async fn ask<T>(ask: impl AsyncFn() -> Result<T, GitError>) -> Result<T, GitError> {
         let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
@@ -151,7 +151,7 @@ impl Server {
         }
     }
 
-    /// Lists refs there, by patterns of git-ls-remote(1).
+    /// Lists refs on the remote, by patterns of git-ls-remote(1).
     async fn refs(&self, patterns: &[String]) -> Result<Vec<(String, Oid)>, RemoteRefusal> {
         self.listed(Self::ask(|| self.git.refs(patterns)).await)
     }
@@ -172,13 +172,13 @@ impl Server {
         self.unreadable_for(reason(error))
     }
 
-    /// Returns the error about a remote that cannot be read, for this reason.
+    /// Returns the error about an unreadable remote, with this reason.
     pub(super) fn unreadable_for(&self, words: String) -> RemoteRefusal {
         let remote = self.name().to_owned();
         RemoteRefusal::Unreadable { remote, words }
     }
 
-    /// Returns the error about a loop that could not be pushed, for this reason.
+    /// Returns the error about a loop that could not be pushed, with this reason.
     pub(super) fn not_pushed(&self, change: &Change, words: String) -> RemoteRefusal {
         let (change, remote) = (change.to_string(), self.name().to_owned());
         RemoteRefusal::NotPushed {
@@ -188,7 +188,7 @@ impl Server {
         }
     }
 
-    /// Returns the error about work on a loop that the host refuses, in its words.
+    /// Returns the error about work that the host refuses, with the host's message.
     pub(super) fn refused(&self, change: &Change, words: String) -> RemoteRefusal {
         let (change, remote) = (change.to_string(), self.name().to_owned());
         RemoteRefusal::Refused {
@@ -198,13 +198,13 @@ impl Server {
         }
     }
 
-    /// Returns the error about a loop of which the remote has newer work.
+    /// Returns the error about a loop with newer work on the remote.
     pub(super) fn behind(&self, change: &Change) -> RemoteRefusal {
         let (change, remote) = (change.to_string(), self.name().to_owned());
         RemoteRefusal::Behind { change, remote }
     }
 
-    /// Returns the error about a loop whose branch there does not get its end, for this reason.
+    /// Returns the error about a loop whose branch on the remote lacks its end, with this reason.
     pub(super) fn no_branch(&self, change: &Change, why: String) -> RemoteRefusal {
         RemoteRefusal::NoBranch {
             change: change.to_string(),
@@ -214,7 +214,7 @@ impl Server {
         }
     }
 
-    /// Returns the error about a state on the remote that is none.
+    /// Returns the error about an invalid state on the remote.
     pub(super) fn unintelligible(&self, change: &Change, why: impl Into<String>) -> RemoteRefusal {
         RemoteRefusal::Unintelligible {
             change: change.to_string(),
@@ -248,12 +248,12 @@ impl Server {
         loops.collect()
     }
 
-    /// Returns the beginning of refs below which loops may be where this clone does not look for them, as it lacks the setting.
+    /// Returns the other prefix of refs, below which loops may be if this clone lacks the setting.
     fn other(&self) -> Option<&'static str> {
         (self.prefix == REFS).then_some(BRANCHES)
     }
 
-    /// Refuses a remote that keeps its loops below another prefix: the setting is missing here.
+    /// Refuses a remote that keeps its loops below another prefix: this clone lacks the setting.
     fn require_prefix(&self, refs: &Refs) -> Result<(), RemoteRefusal> {
         let has = |prefix: &str| refs.iter().any(|(name, _)| name.starts_with(prefix));
         match self.other().filter(|other| !has(&self.prefix) && has(other)) {
@@ -266,7 +266,7 @@ impl Server {
         }
     }
 
-    /// Lists the commits of the branches there, except those that keep loops, and fetches those that are not here.
+    /// Lists the commits of the remote's branches, except those that keep loops, and fetches missing ones.
     pub(super) async fn heads(&self) -> Result<Vec<Oid>, Error> {
         let mut refs = self.refs(&["refs/heads/*".to_owned()]).await?;
         refs.retain(|(name, _)| !name.starts_with(&self.prefix));
@@ -275,13 +275,13 @@ impl Server {
         let missing = names.into_iter().zip(here).filter(|(_, kind)| kind.is_none());
         let missing: Vec<String> = missing.map(|(name, _)| name).collect();
         for part in missing.chunks(MOST_AT_ONCE) {
-            // One that cannot be fetched is not known.
+            // A commit that cannot be fetched is unknown.
             let _ = self.fetching.fetch(part).await;
         }
         Ok(oids)
     }
 
-    /// Returns the places of a loop's state and of its branch on the remote; asks again where the connection broke off.
+    /// Returns the objects of a loop's state and of its branch on the remote; retries after a broken connection.
     pub(super) async fn places_patiently(
         &self,
         change: &Change,
@@ -292,7 +292,7 @@ impl Server {
         self.places_among(change, &self.refs(&patterns).await?)
     }
 
-    /// Returns the places of a loop's state and of its branch among the refs of a remote.
+    /// Returns the objects of a loop's state and of its branch among the refs of a remote.
     pub(super) fn places_among(
         &self,
         change: &Change,
@@ -301,7 +301,7 @@ impl Server {
         let names = self.names(change);
         let has = |wanted: &str| refs.iter().any(|(name, _)| name == wanted);
         for name in names.iter().filter(|name| !has(name)) {
-            // The patterns match the end of a name, and so does git when it pushes.
+            // Patterns match the end of a name, also in git push.
             let ends = |found: &&(String, Oid)| found.0.ends_with(&format!("/{name}"));
             if let Some((found, _)) = refs.iter().find(ends) {
                 return Err(RemoteRefusal::Mistaken {
@@ -315,8 +315,8 @@ impl Server {
         Ok(places(&names, refs))
     }
 
-    /// Returns the present places of a loop's state and of its branch on the remote. One round trip: a run that holds a loop
-    /// has a patience of its own.
+    /// Returns the present objects of a loop's state and of its branch on the remote. One round trip: a run that holds
+    /// a loop retries by itself.
     pub async fn places(&self, change: &Change) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
         let names = self.names(change);
         Ok(places(&names, &self.listed(self.git.refs(&names).await)?))
@@ -327,8 +327,8 @@ impl Server {
         [self.state_ref(change), change.branch_ref()]
     }
 
-    /// Fetches the states of these loops that are not here yet. Returns what git said about those that cannot be fetched:
-    /// one damaged loop is no obstacle to the others.
+    /// Fetches the missing states of these loops. Returns git's messages about those that cannot be fetched: one
+    /// damaged loop does not block the others.
     pub async fn fetch(
         &self,
         loops: &BTreeMap<Change, Oid>,
@@ -365,14 +365,14 @@ impl Server {
         Ok(failed)
     }
 
-    /// Returns what is known of the holder of a loop, by the processes that work on it in this repository now.
+    /// Returns the state of a loop's holder, considering the processes that work on it in this repository now.
     pub(super) fn holding_now(&self, found: &There, watch: &mut Watch) -> Holding {
         let base = Base::new(&self.repo, &found.record.change, self.name());
         self.holding(found, &base, base.is_alone(), watch)
     }
 
-    /// Returns what is known of the holder of a loop. `is_alone` is true if no other process works on the loop in this
-    /// repository: a run of this repository that held it is dead then.
+    /// Returns the state of a loop's holder. `is_alone` is true if no other process works on the loop in this
+    /// repository: a local run that held it is dead then.
     pub(super) fn holding(&self, found: &There, base: &Base, is_alone: bool, watch: &mut Watch) -> Holding {
         let (now, clock) = (Instant::now(), Timestamp::now());
         let holding = watch.look(&found.record, &found.oid, self.lease, now, clock);
@@ -395,7 +395,7 @@ impl Server {
         }
     }
 
-    /// Returns the error about a loop with which nothing is left to do, although it may be active here.
+    /// Returns the error about a loop without remaining work; it may still be active locally.
     pub(super) fn over(&self, found: &There, is_active_here: bool) -> RemoteRefusal {
         RemoteRefusal::Over {
             change: found.record.change.to_string(),
@@ -405,7 +405,7 @@ impl Server {
         }
     }
 
-    /// Moves a loop's ref from `old` to `new`. What passes is tried again, each time after a longer pause, for as long as
+    /// Moves a loop's ref from `old` to `new`. Retries transient errors, with growing pauses, for as long as
     /// `patience`.
     pub(super) async fn swap(
         &self,
@@ -429,7 +429,7 @@ impl Server {
                     Err(error) => why = reason(&error),
                 }
             }
-            // Git's words differ from host to host, and an answer can be lost on its way: read the ref back.
+            // Git's messages differ between hosts, and an answer can be lost: read the ref back.
             is_pushed = true;
             match self.places(change).await {
                 Ok((now, _)) if now.as_ref() == Some(new) => return Answer::Ours,
@@ -449,7 +449,7 @@ impl Server {
         }
     }
 
-    /// Moves a loop's ref and its branch, both or none: one push. An answer that is lost is looked up.
+    /// Moves a loop's ref and its branch, atomically in one push. Reads them back after a lost answer.
     pub(super) async fn swap_both(
         &self,
         change: &Change,
@@ -473,16 +473,16 @@ impl Server {
         }
     }
 
-    /// Moves the branch of a loop on the remote, for people and pull requests.
+    /// Moves the branch of a loop on the remote, for users and pull requests.
     pub(super) async fn copy_branch(&self, change: &Change, old: Option<&Oid>, new: &Oid) -> Pushed {
         let pushed = self.git.push(&change.branch_ref(), old, Some(new)).await;
         pushed.unwrap_or_else(|error| Pushed::Unknown(reason(&error)))
     }
 
-    /// Fetches the branch of a loop, if it is not here.
+    /// Fetches the branch of a loop, if its commit is missing.
     pub(super) async fn fetch_branch(&self, change: &Change, at: &Oid) -> Result<(), Error> {
         if self.repo.git.kinds_of(std::slice::from_ref(at)).await? == [None] {
-            // One that cannot be fetched is not known.
+            // A commit that cannot be fetched is unknown.
             let _ = self.fetching.fetch(&[change.branch_ref()]).await;
         }
         Ok(())

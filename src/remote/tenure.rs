@@ -1,6 +1,6 @@
-//! The time in which this run holds a loop on a remote: it is taken, published after each step, renewed while an agent
-//! works, and released. Every push moves the loop's one ref from the object that this run put there, so nothing of a run
-//! that lost its loop can land (`docs/scale-out.md`).
+//! The time in which this run holds a loop on a remote: the loop is taken, published after each step, renewed while an
+//! agent works, and released. Every push moves the loop's one ref from this run's last object, so a run that lost its
+//! loop cannot push any more (`docs/scale-out.md`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,11 +32,11 @@ use crate::state::{Phase, Store};
 pub struct Taken {
     /// The right to work on it.
     pub tenure: Tenure,
-    /// The loop as the remote has it, where it has to be made here first.
+    /// The loop on the remote, if it has to be created in this repository first.
     pub portable: Option<Portable>,
-    /// The holder that it was taken from, who is dead.
+    /// The former, dead holder of the loop.
     pub from: Option<String>,
-    /// True if the loop is here as the remote has it, and no story of it was left there.
+    /// True if the local loop equals the remote one, in which no story was left.
     pub was_complete: bool,
 }
 
@@ -48,25 +48,25 @@ pub struct Tenure {
 }
 
 impl Tenure {
-    /// Takes a loop on a remote, or prepares to put it there. `watch` knows what was seen of its holder before.
+    /// Takes a loop on a remote, or prepares to push it there. `watch` has the earlier observations of its holder.
     ///
     /// # Errors
-    /// If another run holds it (exit 75), nothing is left to do there (exit 5), or the remote cannot be read.
+    /// If another run holds it (exit 75), no story is left (exit 5), or the remote cannot be read.
     pub async fn take(
         context: &Context<'_>,
         server: Server,
         change: &Change,
         watch: &mut Watch,
     ) -> Result<Taken, Error> {
-        // If another run was faster since that look, the push says so.
+        // If another run has been faster since this listing, the push fails.
         let (there, branch) = server.find_among(watch.refs.take(), change).await?;
         let repo = context.repo.clone();
         let base = Base::new(&repo, change, server.name());
         let (mut from, mut is_on_top) = (None, false);
         if let Some(found) = &there {
             let here = Store::new(&repo.common_dir, change).load_live()?;
-            // One that began here after that end was seen here, or with a list that has grown since; one that began beside it
-            // would do the work again.
+            // A local loop that began after that end saw it, or has a list that has grown since; a loop that began
+            // beside it would repeat its work.
             is_on_top = match &here {
                 Some(here) if base.is_at(&found.oid) || began_later(&server, here, found).await? => {
                     is_before(&server, found, here).await?
@@ -140,12 +140,12 @@ impl Tenure {
         })
     }
 
-    /// Renews the lease in the background from now on, and ends the attempt if it is lost.
+    /// Renews the lease in the background from now on; stops the attempt if the lease is lost.
     pub fn keep(&mut self, stop: &Stop) {
         self.renewals = Some(tokio::spawn(renew(Arc::clone(&self.held), stop.clone())));
     }
 
-    /// Puts the loop as it is now on the remote, and the checkpoint on its branch there.
+    /// Pushes the present loop, and the checkpoint to its branch on the remote.
     ///
     /// # Errors
     /// If this run no longer holds the loop (exit 75), or the host refuses the work (exit 7).
@@ -155,10 +155,9 @@ impl Tenure {
         held.publish(open).await
     }
 
-    /// Puts the last state on the remote, and lets other runs have the loop. An end that was reported before is not
-    /// reported again.
+    /// Pushes the last state, and releases the loop. An end that was reported before is not reported again.
     pub async fn release(mut self, open: &Loop<'_>) -> Result<(), Error> {
-        // A renewal that is on its way ends first: its state is the parent of this push.
+        // A renewal in progress ends first: its state is the parent of this push.
         let mut held = self.held.lock().await;
         if let Some(renewals) = self.renewals.take() {
             renewals.abort();
@@ -169,7 +168,7 @@ impl Tenure {
         held.publish_end(open).await
     }
 
-    /// Lets other runs have the loop as it was taken, if it was on the remote at all.
+    /// Releases the loop as it was taken, if it was on the remote at all.
     pub async fn give_back(self) -> Result<(), Error> {
         let mut held = self.held.lock().await;
         if let (None, Some(last), Some(packed)) = (&held.end, held.last.clone(), held.packed.clone()) {
@@ -225,8 +224,8 @@ async fn renew(held: Arc<Mutex<HeldLoop>>, stop: Stop) {
     }
 }
 
-/// Returns the reason why a run cannot begin a change that has no loop, if its branch on the remote, as it was listed last, has
-/// work of one.
+/// Returns why a run cannot begin a change without a loop: its branch on the remote, according to the last listing, has
+/// the work of one.
 pub(super) async fn other_work(
     context: &Context<'_>,
     server: &Server,
@@ -248,8 +247,8 @@ pub(super) async fn other_work(
     }
 }
 
-/// Refuses to begin a change without a state on the remote, while its branch there has commits that are not here: the loop was
-/// there before, and its work would be done again. A shallow clone cannot tell.
+/// Refuses to begin a change without a state on the remote while its branch there has commits that are not local: the
+/// remote had a loop before, whose work would be repeated. A shallow clone cannot tell.
 async fn require_no_other_work(
     context: &Context<'_>,
     server: &Server,
@@ -275,8 +274,8 @@ async fn require_no_other_work(
     .into())
 }
 
-/// Moves the branch of a finished loop to its last checkpoint, if the run that finished it could not. One that is gone stays
-/// so if the work is here already.
+/// Moves the branch of a finished loop to its last checkpoint, if the run that finished it could not. A deleted branch
+/// stays deleted if the work is already local.
 async fn mend_branch(
     context: &Context<'_>,
     server: &Server,
