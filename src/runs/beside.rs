@@ -1,7 +1,7 @@
-//! Works on several changes side by side: each in a process of its own, which works on that change alone, in a work tree
-//! of its own. A change that cannot go on stops none of the others.
+//! Works on several changes in parallel: each in its own process and work tree. A change that cannot continue stops
+//! none of the others.
 //!
-//! Such a process is a run like any other: its loop is held by it, and every command finds it.
+//! Such a process is an ordinary run: it holds its loop, and every command finds it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -25,21 +25,21 @@ use crate::remote::queue::read;
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
 
-/// The most lines that wait to be printed.
+/// Maximum number of lines that wait to be printed.
 pub(super) const MOST_LINES: usize = 64;
 
-/// The changes of a run side by side.
+/// The changes of a parallel run.
 pub struct Changes {
-    /// Those that were named, and have not begun.
+    /// The named changes that have not begun.
     named: VecDeque<Change>,
-    /// Their number.
+    /// The number of named changes.
     number: usize,
-    /// The rest, if they are those of a queue.
+    /// The remaining changes, if they come from a queue.
     queue: Option<Schedule>,
 }
 
 impl Changes {
-    /// Begins with these, in their order.
+    /// Begins with the named changes, in order.
     pub fn named(changes: Vec<Change>) -> Self {
         Self {
             number: changes.len(),
@@ -48,7 +48,7 @@ impl Changes {
         }
     }
 
-    /// Begins with those that no other run holds, here or on a remote.
+    /// Begins with the changes that no other run holds, locally or on a remote.
     pub fn of_queue() -> Self {
         Self {
             number: 0,
@@ -57,7 +57,7 @@ impl Changes {
         }
     }
 
-    /// Returns the heading of a change that begins.
+    /// Returns the heading for the start of a change.
     fn heading(&self, change: &Change) -> String {
         if self.queue.is_some() {
             return format!("change {change}");
@@ -77,22 +77,22 @@ struct Beside<'r, C> {
     typed: &'r [OsString],
     changes: Changes,
     watch: Watch,
-    /// The time after which the queue is read again.
+    /// Pause before the queue is read again.
     pause: Duration,
-    /// The places in which nothing runs.
+    /// The free places.
     free: BTreeSet<u16>,
     running: BTreeMap<u16, Change>,
     printed: (Sender<Printed>, Receiver<Printed>),
     exit: Exit,
-    /// True once nothing begins any more.
+    /// True once no further change begins.
     is_over: bool,
 }
 
-/// Works on changes, on so many at once; returns the worst exit code. `typed` is the command line after the program's name; each
-/// begins at the HEAD of now; those of a queue where its branch is when they begin.
+/// Works on changes in parallel; returns the worst exit code. `typed` is the command line without the program. Each
+/// change begins at the present HEAD; those of a queue at the tip of its branch when they begin.
 ///
 /// # Errors
-/// If the queue cannot be read, or has nothing to do.
+/// If the queue cannot be read, or is empty.
 pub async fn beside(
     command: &impl Command,
     typed: &[OsString],
@@ -121,7 +121,7 @@ pub async fn beside(
     let stop = &context.stop;
     let mut children = JoinSet::new();
     let (mut failed, mut is_due) = (Ok(()), true);
-    // The time at which the queue is read again, where others hold what is left.
+    // The time at which the queue is read again, if others hold the remaining changes.
     let mut again = None;
     let mut asked = stop.clone();
     loop {
@@ -139,7 +139,7 @@ pub async fn beside(
                     continue;
                 }
                 Ok(Turn::Wait) => again = Some(Instant::now() + run.pause),
-                // What runs now may leave something to do.
+                // The running changes may leave work.
                 Ok(_) if !run.running.is_empty() => {}
                 Ok(Turn::Done(exit)) => {
                     run.is_over = true;
@@ -152,12 +152,12 @@ pub async fn beside(
             run.is_over |= failed.is_err();
             break;
         }
-        // A line that a process prints is no reason to read the queue again.
+        // A printed line is no reason to read the queue again.
         is_due = false;
         if children.is_empty() && again.is_none() {
             break;
         }
-        // What a process has printed is shown before its end.
+        // The output of a process is shown before its end.
         tokio::select! {
             biased;
             Some(line) = run.printed.1.recv() => command.relay(&line, None),
@@ -189,7 +189,7 @@ impl<C: Command> Beside<'_, C> {
         self.watch.refs = None;
         let narrator = self.command.narrator();
         let context = self.command.open(&narrator).await?;
-        // The list of a change that came meanwhile was committed meanwhile.
+        // The list of a new change was committed meanwhile.
         if context.head.branch == self.head.branch {
             self.head = context.head.clone();
         }
@@ -239,7 +239,7 @@ impl<C: Command> Beside<'_, C> {
         }
     }
 
-    /// Notes the end of a process; `None` if it is not known.
+    /// Notes the end of a process; does nothing if it is unknown.
     fn note_end(&mut self, ended: Option<(Change, u16, Ended)>) {
         let Some((change, place, ended)) = ended else {
             self.command
@@ -255,7 +255,7 @@ impl<C: Command> Beside<'_, C> {
         self.note(&change, ended.exit);
     }
 
-    /// Takes the exit code of a change: one that cannot go on is left out from then on.
+    /// Notes the exit code of a change: one that cannot continue is omitted from then on.
     fn note(&mut self, change: &Change, exit: Exit) {
         let Some(schedule) = &mut self.changes.queue else {
             self.add(exit);
@@ -265,7 +265,7 @@ impl<C: Command> Beside<'_, C> {
             Exit::Done => End::Closed,
             Exit::NoStory => End::Over,
             Exit::Busy => End::Taken,
-            // A limit of the service or of the user's holds for all of them.
+            // A limit of the service or of the user's applies to all of them.
             Exit::Limit => End::Stopped,
             _ => End::NeedsUser,
         };

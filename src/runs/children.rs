@@ -1,7 +1,7 @@
-//! Processes of git-ralph that work for a run, each on its own part of it: their start, their output, their end.
+//! Processes of git-ralph that each work on a part of a run: their start, their output, their end.
 //!
-//! Such a process has a process group of its own, so that a terminal's Ctrl-C reaches it once, through the run that started
-//! it; and it is asked to stop when that is killed.
+//! Such a process has its own process group, so that a terminal's Ctrl-C reaches it once, through its parent run; and
+//! it is asked to stop when the run is killed.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -24,9 +24,9 @@ use crate::processes::{ONE_OF_SEVERAL, own_program};
 use crate::signal::{self, Stop};
 use crate::slot::SLOT;
 
-/// The longest line that is printed as one, in bytes.
+/// Maximum length of a line that is printed as one, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
-/// The longest wait for what is left of its output after a process has ended.
+/// Maximum wait for remaining output after a process has ended.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// A process that works on a part of a run.
@@ -34,15 +34,15 @@ pub(super) struct Child<T> {
     part: T,
     place: u16,
     process: Process,
-    /// The tasks that read its output, until that ends.
+    /// The tasks that read its output.
     readers: Vec<JoinHandle<()>>,
-    /// Tells them that the process has ended.
+    /// Signals the tasks that the process has ended.
     has_ended: watch::Sender<bool>,
 }
 
 impl<T> Child<T> {
-    /// Starts a process for a part of a run, in this place. It gets the `words` about its part, and the command line of the run
-    /// after the program's name. Its lines are labelled with a `name`.
+    /// Starts a process for a part of a run, in this directory. Its arguments are the `words` about its part, then the
+    /// command line of the run without the program. Its lines are labelled with a `name`.
     pub(super) fn start(
         (part, name): (T, &str),
         words: [&str; 3],
@@ -81,7 +81,7 @@ impl<T> Child<T> {
         })
     }
 
-    /// Hands on each request to stop, and waits for the end.
+    /// Forwards each stop request, and waits for the end.
     pub(super) async fn attend(mut self, mut stop: Stop) -> (T, u16, Ended) {
         let mut times = 1;
         let status = loop {
@@ -101,9 +101,9 @@ impl<T> Child<T> {
     }
 
     fn ask_to_stop(&self, signal: i32) {
-        // Its number is its own until it is waited for.
+        // The process id stays reserved until the process is waited for.
         let number = self.process.id().and_then(|id| i32::try_from(id).ok());
-        // A lease that was lost is no signal.
+        // A lost lease has no signal number.
         let signal = Signal::try_from(signal).unwrap_or(Signal::SIGTERM);
         if let Some(number) = number {
             let _ = kill(Pid::from_raw(number), signal);
@@ -111,8 +111,8 @@ impl<T> Child<T> {
     }
 }
 
-/// Sends the lines of a stream to its end, or until nothing comes from it any more after the process has ended: what that has
-/// left behind may hold the pipe.
+/// Sends the lines of a stream until its end, or until it is silent after the process has ended: background processes
+/// may hold the pipe.
 async fn read(
     stream: impl AsyncRead + Unpin,
     mut ended: watch::Receiver<bool>,
@@ -141,16 +141,16 @@ async fn read(
     }
 }
 
-/// Waits for the end of the process, and then for the time in which something can still come from it.
+/// Waits for the end of the process, and then for the time in which output can still arrive.
 async fn silence(ended: &mut watch::Receiver<bool>) {
     let _ = ended.wait_for(|ended| *ended).await;
     sleep(DRAIN).await;
 }
 
-/// The end of such a process.
+/// The end of a process for a part of a run.
 pub(super) struct Ended {
     pub exit: Exit,
-    /// The words about an end that was not good.
+    /// A description of an unsuccessful end.
     pub why: Option<String>,
 }
 
@@ -164,7 +164,7 @@ impl Ended {
                     why: None,
                 };
             }
-            // It was asked to stop, and this run was not.
+            // The process was asked to stop, and this run was not.
             (Some(code @ 129..), _) => (
                 Exit::Limit,
                 format!("was stopped by {}", signal::name(code - 128)),
@@ -180,8 +180,7 @@ impl Ended {
     }
 }
 
-/// Has the system ask this process to stop when the one with this number ends, which started it. Returns false if that
-/// has ended already.
+/// Makes the kernel ask this process to stop when its `parent` ends. Returns false if the parent has already ended.
 pub fn stop_with(parent: u32) -> bool {
     #[cfg(target_os = "linux")]
     let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGTERM);

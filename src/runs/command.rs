@@ -1,4 +1,4 @@
-//! Names what a run needs of the command that began it.
+//! The operations that a run needs from its command.
 
 use crate::engine::{AttemptOptions, Context, Loop, StartOptions};
 use crate::error::Error;
@@ -8,7 +8,7 @@ use crate::names::Change;
 use crate::remote::Tenure;
 use crate::settings::Settings;
 
-/// A line that a process has printed that works on a part of the run, with the name of that.
+/// A printed line of a process that works on a part of the run, with the name of the part.
 #[derive(Debug)]
 pub enum Printed {
     /// On standard output.
@@ -17,9 +17,9 @@ pub enum Printed {
     Narration(String, String),
 }
 
-/// The command that began a run: it knows what was typed, prints and asks.
+/// The command that began a run: it knows the command line, prints and asks.
 pub trait Command {
-    /// Shows what happens to one change.
+    /// Shows the events of one change.
     type Narrator;
 
     /// Returns a narrator for the next change.
@@ -28,14 +28,14 @@ pub trait Command {
     /// Prints a line.
     fn say(&self, line: &str);
 
-    /// Prints a line about a change that did not end well.
+    /// Prints a line about a change that failed.
     fn warn(&self, line: &str);
 
-    /// Prints a line of the work on one of several changes, or stories, with its name. `observer` watches the loop to which a
+    /// Prints a line about one of several changes, or stories, with its name. `observer` watches the loop to which a
     /// story belongs.
     fn relay(&self, line: &Printed, observer: Option<&dyn Observer>);
 
-    /// Returns true if the user can be asked.
+    /// Returns true if a question to the user is possible.
     fn can_ask(&self) -> bool;
 
     /// Returns the remote that was typed.
@@ -47,8 +47,8 @@ pub trait Command {
     /// Opens the repository.
     async fn open<'o>(&self, narrator: &'o Self::Narrator) -> Result<Context<'o>, Error>;
 
-    /// Finds the change, and how its loop would start. Refuses a run that could not begin; returns `None` if the command only
-    /// had to show what it would do.
+    /// Finds the change, and how its loop would start. Refuses a run that could not begin; returns `None` if the
+    /// command only shows the plan.
     async fn prepare<'o>(
         &self,
         context: Context<'o>,
@@ -58,7 +58,7 @@ pub trait Command {
     /// Shows a loop that has just begun, before its first gate runs.
     async fn show(&self, open: &Loop<'_>);
 
-    /// Shows it no more: it was refused after all.
+    /// Hides it again: it was refused after all.
     fn hide(&self);
 
     /// Returns the options of the attempts. The loop was `already` active, or has just begun.
@@ -72,6 +72,6 @@ pub trait Command {
         tenure: Option<&Tenure>,
     ) -> Result<Exit, Error>;
 
-    /// Reports the loop as the run leaves it.
+    /// Reports the state of the loop at the end of the run.
     async fn report(&self, open: &Loop<'_>);
 }

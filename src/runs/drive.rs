@@ -21,7 +21,7 @@ pub async fn drive(
         }
         let end = driver.turn(open).await;
         if let Some(tenure) = tenure {
-            // An attempt that was ended for it failed for no other reason.
+            // An attempt that was ended because of a lost lease has no other error.
             tenure.require().await?;
         }
         if let Some(stopped) = end? {

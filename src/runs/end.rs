@@ -1,4 +1,4 @@
-//! Tells what the end of the work on one change means for the others.
+//! Decides the consequences of the end of one change for the others.
 
 use super::one::Ended;
 use super::schedule::End;
@@ -9,8 +9,8 @@ use crate::exit::Exit;
 use crate::remote::refusal::RemoteRefusal;
 use crate::state::StateError;
 
-/// Returns what an end is for the schedule, and the reason in words. On a terminal the user was asked, and has left the
-/// change as it is.
+/// Returns the end for the schedule, and the reason in words. On a terminal the user was asked, and has left the change
+/// unchanged.
 pub(super) fn end_of(ended: &Result<Ended, Error>, was_asked: bool) -> (End, String) {
     let error = match ended {
         Ok(ended) if ended.may_go_on => return (End::Closed, String::new()),
@@ -35,7 +35,7 @@ pub(super) fn end_of(ended: &Result<Ended, Error>, was_asked: bool) -> (End, Str
     (end, why)
 }
 
-/// Returns whether an error is about the loop of one change: the others can go on.
+/// Returns whether an error concerns only the loop of one change: the others can continue.
 fn is_about_one(error: &Error) -> bool {
     match error {
         Error::Remote(refusal) => matches!(
@@ -53,7 +53,7 @@ fn is_about_one(error: &Error) -> bool {
                 | RemoteRefusal::NoBranch { .. }
                 | RemoteRefusal::Refused { .. }
         ),
-        // A missing agent or one without credit is missing for all of them.
+        // A missing agent, or one without credit, is missing for all of them.
         Error::Attempt(refusal) => matches!(
             refusal,
             AttemptRefusal::NothingChanged { .. }

@@ -9,8 +9,8 @@ use crate::remote::{Server, Taken, Tenure, Watch, require_branch};
 use crate::settings::{Settings, Strategy};
 use crate::state::Store;
 
-/// Takes the loop on the typed or configured remote, and checks it out in this repository. Without a remote there is
-/// nothing to take. Returns `None` if the loop is closed, and only the remote had to be updated.
+/// Takes the loop on the typed or configured remote, and checks it out in this repository. Does nothing without a
+/// remote. Returns `None` if the loop is closed, and only the remote had to be updated.
 pub(super) async fn hold<'o>(
     context: Context<'o>,
     change: &Change,
@@ -66,8 +66,8 @@ async fn take<'o>(
     }
 }
 
-/// Publishes the end of a loop whose run was killed in its `finish`, or between that and its last push; a `finish` is
-/// completed first. Returns `None` if that was all that was left to do.
+/// Publishes the end of a loop whose run was killed in its `finish`, or between `finish` and its last push; completes
+/// the `finish` first. Returns `None` if nothing else was left to do.
 async fn tell_of_its_end<'o>(
     (context, tenure, was_complete): (Context<'o>, Tenure, bool),
     change: &Change,
@@ -91,8 +91,8 @@ async fn tell_of_its_end<'o>(
     Ok(Some((open.into_context().await?, tenure)))
 }
 
-/// Refuses a loop whose checkpoints cannot travel, and one that is active here while HEAD is at another commit: the list of
-/// that commit lacks marks.
+/// Refuses a loop whose checkpoints cannot travel, and one that is active here while HEAD is at another commit: the
+/// list of that commit lacks marks.
 async fn require_possible(context: &Context<'_>, change: &Change, strategy: Strategy) -> Result<(), Error> {
     let live = Store::new(&context.repo.common_dir, change).load_live()?;
     let strategy = live.as_ref().map_or(strategy, |state| state.common.strategy);

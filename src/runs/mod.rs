@@ -1,11 +1,11 @@
-//! Decides which change is driven next, and drives it: one change, several that are named, or those of a queue.
+//! Decides which change is driven next, and drives it: one change, several named ones, or those of a queue.
 //!
-//! - `schedule` decides which change is next (pure). `worker` works on the changes of a schedule, and tells it the `end` of
-//!   each.
-//! - `beside` works on several changes at once, and `stories` on several stories of one change, each in a process of its own
+//! - `schedule` decides which change is next (pure). `worker` works on the changes of a schedule, and reports the `end`
+//!   of each to it.
+//! - `beside` works on several changes at once, and `stories` on several stories of one change, each in its own process
 //!   (`children`).
 //! - `drive` takes one step of a loop after another, and publishes each on the remote that holds the loop.
-//! - `one` starts or resumes the loop of one change: `hold` takes it on a remote, and the `command` works at it.
+//! - `one` starts or resumes the loop of one change: `hold` takes it on a remote, and the `command` works on it.
 
 mod beside;
 mod children;

@@ -1,31 +1,31 @@
-//! Decides which change of a run is next, and the consequences of its end for the others. Pure: no clock, no files, and no
-//! random number of its own.
+//! Decides which change of a run is next, and the consequences of its end for the others. Pure: no clock, no files, and
+//! no random numbers of its own.
 //!
-//! Invariants (property-tested below): a change that was passed over is never taken again; one that another run was faster
-//! to take is taken again only after a pause, or after another change was closed; the run ends only if there is nothing
-//! left that it may take, or because of the change that it worked on.
+//! Invariants (property-tested below): a change that was passed over is never taken again; one that another run took
+//! first is taken again only after a pause, or after another change was closed; the run ends only if no change is left
+//! that it may take, or because of the change that it worked on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::exit::Exit;
 use crate::names::Change;
 
-/// The next thing to do.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Work on this change.
     Work(Change),
-    /// Look again after a pause.
+    /// Read the queue again after a pause.
     Wait,
     /// The run ends with this exit code.
     Done(Exit),
-    /// Nothing was done, and nothing is left to do.
+    /// No change was worked on, and none is left.
     NothingLeft,
-    /// Other runs hold every change that is left.
+    /// Other runs hold all remaining changes.
     AllHeld,
 }
 
-/// The standing of a change that is left in a queue.
+/// The standing of a remaining change in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// A run can take it, and continues its loop.
@@ -45,13 +45,13 @@ pub enum End {
     Closed,
     /// Nothing was left to do before the run.
     WasComplete,
-    /// Another run was faster, or this one too slow.
+    /// Another run took it first, or this one was too slow.
     Taken,
     /// Another run has finished it.
     Over,
-    /// The change needs the user; the others can go on.
+    /// The change needs the user; the others can continue.
     NeedsUser,
-    /// The reason is one for every change.
+    /// The reason applies to every change.
     Stopped,
 }
 
@@ -66,11 +66,11 @@ pub enum Then {
     Stop(Exit),
 }
 
-/// The changes of a run, as far as it knows them.
+/// The known changes of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
-    /// True if the changes are those in a queue, in random order among alike, and one that needs the user is passed over.
-    /// Else they were named, are taken in their order, and the first failure ends the run with its exit code.
+    /// True if the changes come from a queue, in random order among equals, and those that need the user are passed
+    /// over. Otherwise they were named, are taken in order, and the first failure ends the run with its exit code.
     has_queue: bool,
     /// The named changes that have not begun.
     named: VecDeque<Change>,

@@ -1,5 +1,5 @@
-//! Works on several stories of one change side by side: each attempt in a process and a work tree of its own. What they
-//! promise is taken in one after the other, in the order in which they end.
+//! Works on several stories of one change in parallel: each attempt in its own process and work tree. Takes in the
+//! promised work of one after another, in the order in which they end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ use crate::processes::STORY;
 use crate::remote::Tenure;
 use crate::state::{Verdict, sides};
 
-/// The time after which the line of what runs is drawn again.
+/// Interval at which the line about running stories is redrawn.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The beginning of the line with the error of a process.
@@ -44,19 +44,19 @@ enum End {
 /// The state of a side whose process has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Settled {
-    /// It is taken in, and its place is free.
+    /// Its work is taken in, and its place is free.
     Free,
-    /// It stays: the next run judges it.
+    /// The side stays: the next run judges it.
     Left,
-    /// It had made no attempt.
+    /// The side had made no attempt.
     NotBegun,
 }
 
 /// The story that began.
 enum Begun {
-    /// A process works on it.
+    /// A process works on the story.
     Beside(Box<Child<String>>),
-    /// It was attempted alone, and that has ended.
+    /// The story was attempted alone, and its attempt has ended.
     Alone,
     Nothing,
 }
@@ -68,21 +68,21 @@ struct Abreast<'r, C> {
     tenure: Option<&'r Tenure>,
     driver: Driver,
     shared: Shared,
-    /// The places in which nothing runs.
+    /// The free places.
     free: BTreeSet<u16>,
-    /// The stories that are worked on, with their places.
+    /// The running stories, with their places.
     running: BTreeMap<u16, StoryBeside>,
     /// What the process of a story has said last of why it cannot begin.
     refused: BTreeMap<String, String>,
     /// The places in which a side could not begin once: another attempt may have written to the list at that moment.
     doubtful: BTreeSet<u16>,
-    /// The stories whose last attempt something else than its agent ended.
+    /// The stories whose last attempt was ended by something other than its agent.
     broken: BTreeSet<String>,
     printed: (Sender<Printed>, Receiver<Printed>),
     end: Option<End>,
 }
 
-/// Drives a loop until it stops, with attempts at so many stories at once. `typed` is the command line after the program's name.
+/// Drives a loop until it stops, with parallel attempts at stories. `typed` is the command line without the program.
 ///
 /// # Errors
 /// The error of the step that failed; the same command resumes the loop.
@@ -112,7 +112,7 @@ pub async fn abreast(
         end: None,
     };
     run.publish(open).await?;
-    // Work in the work tree that waits for a reviewer is judged first.
+    // Unreviewed work in the work tree is judged first.
     if open.state.unreviewed().is_some()
         && let Some(stopped) = Box::pin(run.driver.turn(open)).await?
     {
@@ -143,9 +143,9 @@ pub async fn abreast(
                 Err(error) => run.end = Some(End::Failed(error)),
             }
         }
-        // Only the end of an attempt changes what may begin.
+        // Only the end of an attempt changes which stories may begin.
         may_begin = false;
-        // What a process has printed is shown before its end.
+        // The output of a process is shown before its end.
         tokio::select! {
             biased;
             Some(line) = run.printed.1.recv() => run.relay(&line, open.context.observer),
@@ -170,19 +170,19 @@ pub async fn abreast(
         run.stop_with(End::Failed(error));
     }
     if let Some(tenure) = tenure {
-        // Attempts that were ended for it failed for no other reason.
+        // Attempts that were ended because of a lost lease have no other error.
         tenure.require().await?;
     }
     match run.end {
         Some(End::Failed(error)) => Err(error),
         Some(End::Stopped(stopped)) => Ok(engine::note_end_of_run(open, stopped, &run.options)),
-        // What is left can only be done one after another, or is nothing.
+        // The remaining stories can only be done one after another, or there are none.
         None => drive(open, &run.options, tenure).await,
     }
 }
 
 impl<C: Command> Abreast<'_, C> {
-    /// Notes what ends the run: a signal, or a request.
+    /// Notes the reason to end the run: a signal, or a request.
     fn look_for_end(&mut self, open: &Loop<'_>) {
         if let Some(signal) = open.context.stop.signal() {
             self.end.get_or_insert(End::Stopped(Stopped::Signal(signal)));
@@ -192,7 +192,7 @@ impl<C: Command> Abreast<'_, C> {
         }
     }
 
-    /// Begins the next story that may begin now, if there is one.
+    /// Begins the next story that may begin, if there is one.
     async fn begin(&mut self, open: &mut Loop<'_>, place: u16, typed: &[OsString]) -> Result<Begun, Error> {
         self.shared.put_back(open).await?;
         let running = self.stories();
@@ -243,7 +243,7 @@ impl<C: Command> Abreast<'_, C> {
         Ok(())
     }
 
-    /// Notes the end of a process: takes in what its side has made, while the others go on.
+    /// Notes the end of a process: takes in the results of its side, while the others continue.
     async fn note_end(&mut self, open: &mut Loop<'_>, story: String, place: u16, ended: Ended) {
         self.running.remove(&place);
         // Minutes have passed since the repository was last read.
@@ -265,7 +265,7 @@ impl<C: Command> Abreast<'_, C> {
             self.free.insert(place);
             return;
         }
-        // Its place is not used any more: another one may do.
+        // Its place is no longer used: another one may work.
         self.options.started = self.options.started.saturating_sub(1);
         let end = || {
             format!(
@@ -286,7 +286,7 @@ impl<C: Command> Abreast<'_, C> {
         }
     }
 
-    /// Returns the stories that are worked on.
+    /// Returns the running stories.
     fn stories(&self) -> Vec<String> {
         let running = self.running.values();
         running.map(|running| running.story.clone()).collect()
@@ -307,13 +307,13 @@ impl<C: Command> Abreast<'_, C> {
         self.command.relay(line, Some(observer));
     }
 
-    /// Shows what runs.
+    /// Shows the running stories.
     fn show(&self, observer: &dyn Observer) {
         let running: Vec<StoryBeside> = self.running.values().cloned().collect();
         observer.hear(News::Beside(&running));
     }
 
-    /// Takes in what a side has made, and removes the side.
+    /// Takes in the results of a side, and removes the side.
     async fn settle(&mut self, open: &mut Loop<'_>, side: &Change) -> Settled {
         let settled = match Box::pin(self.try_to_settle(open, side)).await {
             Ok(settled) => settled,
@@ -329,7 +329,7 @@ impl<C: Command> Abreast<'_, C> {
     }
 
     fn stop_with(&mut self, end: End) {
-        // A signal is the reason for what follows from it.
+        // A signal is the reason for its consequences.
         if !matches!(self.end, Some(End::Failed(_) | End::Stopped(Stopped::Signal(_)))) {
             self.end = Some(end);
         }
@@ -342,7 +342,7 @@ impl<C: Command> Abreast<'_, C> {
                 remove_lost(open, name).await?;
                 return Ok(Settled::Free);
             }
-            // The other places are as good as before; what it has made is taken in when it can be opened.
+            // The other places are unaffected; its results are taken in when it can be opened.
             Err(error) if !matches!(error.advice().exit, Exit::Busy | Exit::Signal(_)) => {
                 open.tell(format!("{name} is not used any more: {error}"));
                 return Ok(Settled::Left);
@@ -359,7 +359,7 @@ impl<C: Command> Abreast<'_, C> {
         {
             for made in repeated {
                 self.note_repeated(open, made).await?;
-                // The side has repeated a crash of the agent as often as it may be.
+                // The side has repeated a crash of the agent as often as allowed.
                 if made.attempt.verdict == Verdict::Interrupted {
                     self.broken.insert(made.attempt.story.clone());
                 }
@@ -374,7 +374,7 @@ impl<C: Command> Abreast<'_, C> {
                 return Ok(Settled::Left);
             }
         }
-        // All that a new work tree would lack is its preparation.
+        // A new work tree would lack only its preparation.
         let is_prepared = self.options.settings.worktree_setup.is_some();
         let is_used_again = is_prepared && self.end.is_none() && is_accepted(open, &made)?;
         match Box::pin(remove_side(open, side, &made, is_used_again)).await {
@@ -387,7 +387,7 @@ impl<C: Command> Abreast<'_, C> {
         }
     }
 
-    /// Takes in an attempt that its side has repeated: what ended it has no other consequence.
+    /// Takes in an attempt that its side has repeated: its end has no other consequence.
     async fn note_repeated(&mut self, open: &mut Loop<'_>, made: &Made) -> Result<(), Error> {
         if was_taken_in(open, made)? {
             return Ok(());
@@ -398,8 +398,8 @@ impl<C: Command> Abreast<'_, C> {
         }
     }
 
-    /// Takes in an attempt, once more if something other than its agent ended that. Returns true if it is promised, and something
-    /// prevented a verdict.
+    /// Takes in an attempt, once more if something other than its agent ended it. Returns true if it has a promise, but
+    /// no verdict was possible.
     async fn judge(&mut self, open: &mut Loop<'_>, made: &Made) -> Result<bool, Error> {
         let is_promised = made.attempt.verdict == Verdict::Complete;
         loop {
@@ -422,7 +422,7 @@ impl<C: Command> Abreast<'_, C> {
                     }
                     is
                 }
-                // The loop has it, whatever it says of it.
+                // The loop already has the attempt, despite the error.
                 Err(error) if was_taken_in(open, made)? => {
                     self.stop_with(End::Failed(error));
                     return Ok(false);
@@ -438,7 +438,7 @@ impl<C: Command> Abreast<'_, C> {
         }
     }
 
-    /// Takes in an attempt, and shows meanwhile what the others print.
+    /// Takes in an attempt, and shows the output of the others meanwhile.
     async fn take_in(&mut self, open: &mut Loop<'_>, made: Made) -> Result<Taken, Error> {
         let (observer, options) = (open.context.observer, self.options.clone());
         let mut taking = Box::pin(take_in(open, made, &options));
@@ -452,7 +452,7 @@ impl<C: Command> Abreast<'_, C> {
         }
     }
 
-    /// Decides what follows from the end of an attempt.
+    /// Applies the consequences of the end of an attempt.
     async fn note_taken(&mut self, open: &mut Loop<'_>, made: &Made, taken: Taken) -> Result<(), Error> {
         let story = &made.attempt.story;
         let was_broken = self.broken.remove(story);

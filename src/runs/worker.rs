@@ -1,4 +1,4 @@
-//! Works on the changes of a schedule, one after another. A change that needs the user is named once and passed over.
+//! Works on the changes of a schedule, one after another. Names a change that needs the user once, and passes over it.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
 use crate::state::{State, live_in};
 
-/// Works until no change is left, or something is wrong that is not about one change alone.
+/// Works until no change is left, or until an error that does not concern only one change.
 pub async fn work(command: &impl Command, schedule: Schedule) -> Result<Exit, Error> {
     let mut worker = Worker {
         command,
@@ -34,7 +34,7 @@ pub async fn work(command: &impl Command, schedule: Schedule) -> Result<Exit, Er
     ended
 }
 
-/// Says how many changes were passed over, if any were.
+/// Reports how many changes were passed over, if any.
 pub(super) fn tell_passed_over(command: &impl Command, number: usize) {
     if number > 0 {
         let what = counted(number, "change needs", "changes need");
@@ -42,16 +42,16 @@ pub(super) fn tell_passed_over(command: &impl Command, number: usize) {
     }
 }
 
-/// Keeps what a run knows, from one change to the next.
+/// The state of a run between its changes.
 struct Worker<'c, C> {
     command: &'c C,
     schedule: Schedule,
     watch: Watch,
     /// The place of HEAD before the first change.
     base: Option<Head>,
-    /// True once it has said that it waits, until it works again.
+    /// True after it has reported that it waits, until it works again.
     is_waiting: bool,
-    /// The time after which the remote is asked again.
+    /// Pause before the remote is listed again.
     pause: Duration,
 }
 
@@ -84,7 +84,7 @@ impl<C: Command> Worker<'_, C> {
         }
     }
 
-    /// Finds the next turn. Before the queue is read, the work tree is put back to where it was before the changes so far.
+    /// Finds the next turn. Before reading the queue, returns the work tree to its place before the changes so far.
     async fn turn(&mut self) -> Result<Turn, Error> {
         self.watch.refs = None;
         if let Some(turn) = self.schedule.next_named() {
@@ -116,8 +116,8 @@ impl<C: Command> Worker<'_, C> {
         Ok(self.schedule.choose(&queue, fastrand::usize(..)))
     }
 
-    /// Aborts a loop that is active here without a complete story, if it never was on the remote, and another one of its name
-    /// is: this run was killed between its beginning and its first push.
+    /// Aborts an active local loop without a complete story, if it was never on the remote, which has another one of
+    /// its name: this run was killed between its start and its first push.
     async fn give_way<'o>(&self, context: Context<'o>, server: &Server) -> Result<Context<'o>, Error> {
         let Some(state) = live_in(&context.repo.common_dir, &context.repo.top)? else {
             return Ok(context);
@@ -128,7 +128,7 @@ impl<C: Command> Worker<'_, C> {
             return Ok(context);
         }
         let mut open = Box::pin(engine::open(context, &state.change)).await?;
-        // A step that a kill cut off is completed now: it may have been this abort, or a checkpoint.
+        // An interrupted step is completed now: it may have been this abort, or a checkpoint.
         if !is_without_work(&open.state) {
             return open.into_context().await;
         }
@@ -147,9 +147,9 @@ impl<C: Command> Worker<'_, C> {
         open.into_context().await
     }
 
-    /// Takes the end of one change; returns the exit code of the run if it ends with it.
+    /// Notes the end of one change; returns the exit code if the run ends with it.
     async fn note(&mut self, change: &Change, ended: Result<Ended, Error>) -> Result<Option<Exit>, Error> {
-        // Another one has begun on the remote since the last look there.
+        // Another loop has begun on the remote since the last listing.
         if matches!(&ended, Err(Error::Remote(RemoteRefusal::Another(_))))
             && Box::pin(self.gives_way()).await?
         {
@@ -182,7 +182,7 @@ impl<C: Command> Worker<'_, C> {
         ended.map(|_| Some(exit))
     }
 
-    /// Has the loop that is active here give way if it may; returns whether it has.
+    /// Aborts the active local loop if it may give way; returns whether it did.
     async fn gives_way(&self) -> Result<bool, Error> {
         let narrator = self.command.narrator();
         let context = self.command.open(&narrator).await?;
@@ -192,7 +192,7 @@ impl<C: Command> Worker<'_, C> {
         Ok(live_in(&context.repo.common_dir, &context.repo.top)?.is_none())
     }
 
-    /// Passes over a change from now on; says why, once and on one line.
+    /// Passes over a change from now on; reports the reason once, on one line.
     fn pass_over(&mut self, change: &Change, why: &str, exit: Exit) {
         if self.schedule.pass_over(change, exit) {
             let lines = why
@@ -204,7 +204,7 @@ impl<C: Command> Worker<'_, C> {
         }
     }
 
-    /// Returns whether another change can begin in this work tree; if not, says why.
+    /// Returns whether another change can begin in this work tree; if not, reports why.
     async fn can_leave(&self, change: &Change) -> bool {
         let room = Box::pin(self.make_room(change)).await;
         room.unwrap_or_else(|error| {
@@ -213,8 +213,8 @@ impl<C: Command> Worker<'_, C> {
         })
     }
 
-    /// Makes room for another change in this work tree: a loop that is active here is set aside if the remote has all of it.
-    /// Returns false if it has not.
+    /// Makes room for another change in this work tree: sets the active loop aside if the remote has all of it. Returns
+    /// false if the remote does not.
     async fn make_room(&self, change: &Change) -> Result<bool, Error> {
         let narrator = self.command.narrator();
         let context = self.command.open(&narrator).await?;
@@ -239,11 +239,11 @@ impl<C: Command> Worker<'_, C> {
     }
 }
 
-/// Closes a loop here that another run has gone on with; its commits stay on its branch, which is named if the remote may
-/// not have them.
+/// Closes a local loop that another run has continued; its commits stay on its branch, which is named if the remote may
+/// lack them.
 async fn leave<'o>(context: Context<'o>, change: &Change, server: &Server) -> Result<Context<'o>, Error> {
     let mut open = engine::open(context, change).await?;
-    // A step that was cut off may have closed it.
+    // An interrupted step may have closed it.
     if open.state.is_live() {
         let is_shared = is_shared(&open, server).await;
         engine::set_aside(&mut open).await?;
@@ -262,7 +262,7 @@ pub(super) fn standings(queue: &Queue, watch: &Watch) -> Vec<(Change, Standing)>
     let standing = |entry: &Entry| match entry.phase {
         "new" if entry.free => Standing::New,
         _ if entry.free => Standing::Begun,
-        // It renewed its lease meanwhile.
+        // Its holder renewed the lease meanwhile.
         _ if watch.is_alive(&entry.change) => Standing::HeldByLiving,
         _ => Standing::Held,
     };
