@@ -9,7 +9,7 @@ use crate::state::{Effect, Ending};
 
 pub(super) async fn run(console: &Console, args: cli::ManualArgs) -> Result<Exit, Error> {
     let mut open = console.open(args.change.as_deref()).await?;
-    // An abort that was cut off is complete once the loop is open.
+    // Opening the loop has completed an interrupted abort.
     if open.completed != Some(Effect::Closed(Ending::Abort)) {
         engine::abort(&mut open).await?;
     }

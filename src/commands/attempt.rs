@@ -37,7 +37,7 @@ pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) 
     tell_unseen(console, &open)?;
     let mut status = Status::remembered(&open.state);
     status.raised_by = raised_in(&open)?;
-    // The commands that show something were listed with the failure.
+    // The commands that only show something were printed with the failure.
     let mut next = status.next_steps(Driver::Steps);
     next.retain(|step| !step.only_shows);
     console.say(&ui::summary::next(&next));

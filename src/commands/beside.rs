@@ -1,5 +1,5 @@
-//! The process that works on one of several changes, or stories, at once (`git ralph run --jobs`): the command line of the run,
-//! and the part of it that is this process's.
+//! The process that works on one of several parallel changes, or stories (`git ralph run --jobs`): the command line of
+//! the run, and the part of this process.
 
 use std::ffi::OsString;
 
@@ -13,7 +13,7 @@ use crate::runs::stop_with;
 pub enum Part {
     /// A change, whose loop begins at this HEAD if it is new.
     Change(Head),
-    /// This story, in the side that the change names.
+    /// This story, in the side named by the change.
     Story(String),
 }
 
@@ -21,11 +21,11 @@ pub enum Part {
 pub(super) struct One {
     pub change: String,
     pub part: Part,
-    /// The command line of the run, with the program's name.
+    /// The command line of the run, including the program.
     pub typed: Vec<OsString>,
 }
 
-/// Returns the work of this process, if its arguments say that a run started it for one change.
+/// Returns the work of this process, if its arguments show that a run started it for one part.
 pub(super) fn asked(mut args: impl Iterator<Item = OsString>) -> Option<One> {
     let program = args.next()?;
     let mut word = || args.next()?.into_string().ok();

@@ -1,4 +1,4 @@
-//! Asks the user at the end of a loop. The question says what each answer will do, and whether it can.
+//! Asks the user at the end of a loop. The question describes the effect of each answer, and whether it is possible.
 
 use crate::cli;
 use crate::engine::question::{self, Answered, Over};
@@ -22,9 +22,9 @@ const QUESTION: &str = "what should happen to the work?";
 /// The choices when no story is left.
 pub(super) const AT_THE_END: [Choice; 4] = [Choice::Cleanup, Choice::Keep, Choice::Diff, Choice::Quit];
 
-/// Says what closing the loop would do, and asks; an answer that only shows something is followed by the same question.
-/// With the summary of the loop, asks on the whole screen. Meanwhile other commands can go on with the loop. `exit` is that
-/// of the run that asks, if the answer changes nothing.
+/// Describes the effects of closing the loop, and asks; after an answer that only shows something, asks again. With the
+/// summary of the loop, asks on the whole screen. Meanwhile other commands can continue the loop. `exit` is the exit
+/// code of the asking run if the answer changes nothing.
 pub(super) async fn choose(
     screen: Screen,
     open: &mut Loop<'_>,
@@ -66,10 +66,10 @@ pub(super) async fn choose(
     Box::pin(question::ask(open, asked, asking)).await
 }
 
-/// A question for the whole screen, with all that it shows: the loop need not be held until the answer.
+/// A question for the whole screen, with all its data: the loop need not be held until the answer.
 pub(super) struct Question {
     page: Page,
-    /// The arguments of git that show the work.
+    /// The arguments of the git command that shows the work.
     difference: Vec<String>,
     log: String,
     git: Git,
@@ -106,7 +106,7 @@ impl Question {
         })
     }
 
-    /// Asks; returns `None` if the terminal cannot be used.
+    /// Asks; returns `None` if the terminal is unusable.
     pub(super) async fn ask(&self, stop: &Stop, over: &Over) -> Result<Option<Choice>, Error> {
         loop {
             let (page, stop, over) = (self.page.clone(), stop.renewed(), over.clone());
@@ -123,7 +123,7 @@ impl Question {
     }
 }
 
-/// Returns the arguments of git that show the work.
+/// Returns the arguments of the git command that shows the work.
 fn difference(open: &Loop<'_>) -> Result<Vec<String>, Error> {
     let (from, to) = shown_range(open)?;
     let mode = open.settings().boxing.mode;
@@ -136,7 +136,7 @@ fn difference(open: &Loop<'_>) -> Result<Vec<String>, Error> {
         .collect())
 }
 
-/// Names the failed attempts whose work is kept, in one line; empty if there are none.
+/// Names the failed attempts whose work is kept, on one line; empty without any.
 fn kept_attempts(open: &Loop<'_>) -> Result<String, Error> {
     let attempts = open.attempts()?;
     let kept = attempts.iter().filter(|entry| entry.kept.is_some());
@@ -154,13 +154,13 @@ fn kept_attempts(open: &Loop<'_>) -> Result<String, Error> {
     })
 }
 
-/// Returns the attempts of the loop, as `git ralph log` shows them.
+/// Returns the log of the loop's attempts, as printed by `git ralph log`.
 fn log_of(open: &Loop<'_>, screen: Screen) -> Result<String, Error> {
     let log = Log::read(open.change().clone(), &open.file("events.jsonl"))?;
     Ok(ui::log::table(&log, &short_names(&open.state), screen.columns()))
 }
 
-/// Returns the way in which a choice closes the loop, if it does.
+/// Returns how a choice closes the loop, if it does.
 pub(super) fn closes(choice: Choice) -> Option<Finish> {
     match choice {
         Choice::Cleanup => Some(Finish::Cleanup { index: false }),
@@ -211,7 +211,7 @@ async fn offers(open: &Loop<'_>) -> Result<Offers, Error> {
     Ok(Offers { cleanup, keep })
 }
 
-/// Says that the original branch has moved on since the loop began, and that this is no conflict; else nothing.
+/// Returns a note if the original branch has new commits without conflicts; else an empty text.
 async fn moved_on(open: &Loop<'_>) -> Result<String, Error> {
     let state = &open.state;
     let (Some(branch), Some(head)) = (&state.common.original_branch, &state.common.original_head) else {
@@ -226,7 +226,7 @@ async fn moved_on(open: &Loop<'_>) -> Result<String, Error> {
     })
 }
 
-/// Returns the reason why a loop cannot be cleaned up, in one line.
+/// Returns the reason why a loop cannot be cleaned up, on one line.
 fn in_one_line(error: &Error) -> String {
     match error {
         Error::Finish(FinishRefusal::Conflict { branch, paths, .. }) => {
@@ -236,7 +236,7 @@ fn in_one_line(error: &Error) -> String {
     }
 }
 
-/// Returns the two states around the work of the story that failed last, else around the whole loop's.
+/// Returns the two states around the work of the story that failed last, else around all work of the loop.
 fn shown_range(open: &Loop<'_>) -> Result<(String, String), Error> {
     let state = &open.state;
     let failed = match state.current() {

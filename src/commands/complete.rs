@@ -9,7 +9,7 @@ use crate::state::Effect;
 
 pub(super) async fn run(console: &Console, args: cli::CompleteArgs) -> Result<Exit, Error> {
     let mut open = console.open(args.change.as_deref()).await?;
-    // The same command was cut off, and opening the loop has completed it: it does not mean the next story.
+    // The same command was interrupted, and opening the loop has completed it: it does not apply to the next story.
     if open.completed == Some(Effect::Completed) {
         return Ok(end_step(&open, StepEnd::Checkpointed));
     }

@@ -1,4 +1,4 @@
-//! `git ralph demo`: the whole loop, for real, on a throwaway repository with the scripted agent below.
+//! `git ralph demo`: a complete real loop in a temporary repository with the scripted agent below.
 
 #![expect(
     clippy::disallowed_methods,
@@ -41,7 +41,7 @@ echo 'Without a name, greet.sh has to say: Hello, world.'
 exit 1
 ";
 
-/// The time in which a part of the demo can be read on a terminal.
+/// Time to read a part of the demo on a terminal.
 const PAUSE: Duration = Duration::from_secs(3);
 
 /// The arguments of `git ralph demo`.
@@ -168,7 +168,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     }
 }
 
-/// Makes a file for the report of a repository that is removed.
+/// Makes a temporary file for the report of a repository that is removed.
 fn temporary_page() -> Result<PathBuf, Error> {
     let page = tempfile::Builder::new()
         .prefix("git-ralph-demo-")
@@ -182,7 +182,7 @@ fn explain(screen: Screen, text: &str) {
     screen.say(&format!("\n# {}\n", text.replace('\n', "\n# ")));
 }
 
-/// Returns whether a terminal shows the demo.
+/// Returns whether the demo is shown on a terminal.
 fn is_read(screen: Screen) -> bool {
     screen.columns().is_some()
 }
@@ -201,14 +201,14 @@ async fn pause(screen: Screen, stop: &mut Stop) -> Result<(), Error> {
     }
 }
 
-/// Runs a git command in the demo's repository and shows what it prints.
+/// Runs a git command in the demo's repository and shows its output.
 async fn show(screen: Screen, git: &Git, verb: &'static str, args: &[&str]) -> Result<(), GitError> {
     let text = git.cmd(verb, args).text().await?;
     show_text(screen, &format!("$ git {verb} {}", args.join(" ")), &text);
     Ok(())
 }
 
-/// Shows a command, and what it prints; on standard output are only events if these are wanted.
+/// Shows a command and its output; with `--json`, not on standard output.
 fn show_text(screen: Screen, line: &str, text: &str) {
     screen.say(&format!("{line}\n"));
     if screen.json {
@@ -221,7 +221,7 @@ fn show_text(screen: Screen, line: &str, text: &str) {
 async fn make_repository(top: &Path) -> Result<(), Error> {
     fs::create_dir(top).map_err(demo_error)?;
     let git = Git::at(top).with_own_identity(true);
-    // The user's template directory must not bring hooks along.
+    // The user's template directory may contain hooks.
     git.cmd("init", ["-q", "--template=", "--initial-branch=main"])
         .done()
         .await?;
@@ -238,8 +238,8 @@ async fn make_repository(top: &Path) -> Result<(), Error> {
     fs::write(top.join("notes.txt"), note).map_err(demo_error)
 }
 
-/// Runs the scripted agent: it reads its prompt as any agent does, works on the story that the environment names, and
-/// breaks the test in story 1 until the prompt contains what the gate printed.
+/// Runs the scripted agent: it reads its prompt like any agent, works on the story named by the environment, and breaks
+/// the test in story 1 until the prompt contains the gate's output.
 pub(super) fn agent(args: &AgentArgs) -> Result<Exit, Error> {
     if args.slow {
         std::thread::sleep(PAUSE);
@@ -253,7 +253,7 @@ pub(super) fn agent(args: &AgentArgs) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Works on a story in the present directory, and returns the agent's words.
+/// Works on a story in the current directory, and returns the agent's message.
 fn work_on(story: &str, prompt: &str) -> io::Result<&'static str> {
     let greeting = |name: &str| {
         let script = format!("#!/bin/sh\necho \"Hello, {name}.\"\n");

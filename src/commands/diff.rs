@@ -84,19 +84,19 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         console.screen.answer_exactly(&pause.end());
         return Ok(if code == Some(0) { Exit::Done } else { Exit::Error });
     }
-    // Git takes over, with the user's pager and colours.
+    // Replaces this process by git, with the user's pager and colours.
     Err(context.repo.git.take_over(&git_args).into())
 }
 
-/// Returns what keeps the log of a workflow from taking lines of a difference for commands; `None` if they go into a file, or
-/// to no such log.
+/// Returns a guard that keeps a workflow's log from interpreting lines of a diff as commands; `None` if the output goes
+/// into a file, or to no such log.
 fn pause() -> Option<github::Pause> {
     let open = io::stdout().as_fd().try_clone_to_owned().ok()?;
     let goes_to_file = File::from(open).metadata().is_ok_and(|found| found.is_file());
     (github::is_there() && !goes_to_file).then(github::Pause::default)
 }
 
-/// Compares a commit with the work tree, in which an attempt runs.
+/// Compares a commit with the work tree of a running attempt.
 async fn until_now(
     console: &Console,
     store: &Store,
@@ -132,7 +132,7 @@ async fn until_now(
     Ok(Exit::Done)
 }
 
-/// Returns files as `--json` prints them.
+/// Returns files in the form of `--json`.
 fn of_json(files: &[(u8, Vec<u8>)]) -> Vec<serde_json::Value> {
     let files = files.iter().map(|(kind, path)| {
         json!({ "path": String::from_utf8_lossy(path), "status": char::from(*kind).to_string() })
@@ -140,7 +140,7 @@ fn of_json(files: &[(u8, Vec<u8>)]) -> Vec<serde_json::Value> {
     files.collect()
 }
 
-/// Says that there is nothing to see, where git would print nothing.
+/// Reports that there is nothing to show, if git would print nothing.
 async fn tell_empty(screen: Screen, git: &Git, change: &Change, sides: [&str; 2]) -> Result<(), Error> {
     let [from, to] = sides;
     let here = |found: Result<Oid, GitError>| found.map_err(|error| gone(change, error));
@@ -151,7 +151,7 @@ async fn tell_empty(screen: Screen, git: &Git, change: &Change, sides: [&str; 2]
     Ok(())
 }
 
-/// Returns the error about commits that git cannot find any more.
+/// Returns the error about commits that git can no longer find.
 fn gone(change: &Change, error: GitError) -> Error {
     match error {
         GitError::Failed { .. } => OpenRefusal::Pruned(change.to_string()).into(),

@@ -36,7 +36,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(if is_good { Exit::Done } else { Exit::Error })
 }
 
-/// Tries out what a remote accepts.
+/// Tests what a remote accepts.
 async fn try_out(console: &Console, args: &Args, remote: &str) -> Result<Exit, Error> {
     let context = console.context().await?;
     let settings = &context.configuration.settings;

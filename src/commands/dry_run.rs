@@ -1,4 +1,4 @@
-//! `--dry-run`: what a command would begin, without any change.
+//! `--dry-run`: shows what a command would begin, without any change.
 
 use std::ffi::OsString;
 
@@ -21,7 +21,7 @@ use crate::settings::{BoxMode, OnFailure, Options, Settings};
 use crate::state::{Phase, State, Store};
 use crate::ui::{self, Screen};
 
-/// Shows the loop that would be begun. Returns false if there is one already.
+/// Shows the loop that would begin. Returns false if there already is one.
 pub(super) async fn of_new_loop(
     screen: Screen,
     context: &Context<'_>,
@@ -68,7 +68,7 @@ pub(super) async fn of_loop(
     require_step_here(&context, &state).await?;
     let stops = match planned {
         Planned::Step(step) => {
-            // Whichever step is typed, work that waits for its reviewer is judged.
+            // With any step, unreviewed work is judged.
             if state.unreviewed().is_none() {
                 require_step(&state, step)?;
             }
@@ -113,10 +113,10 @@ pub(super) async fn of_loop(
     }
 }
 
-/// Puts a story without retries left off or skips it, as a run would; refuses it where the run would stop.
+/// Puts off or skips a story without retries left, as a run would; refuses it where the run would stop.
 fn give_way(state: &mut State, settings: &Settings) -> Result<(), Error> {
     let progress = &mut state.common.progress;
-    // During an attempt nothing is counted.
+    // During an attempt the limit does not change.
     let _ = progress.limit(settings.max_retries);
     let spent = progress.current().filter(|_| progress.phase == Phase::Exhausted);
     let Some(id) = spent.map(|story| story.id.clone()) else {

@@ -35,7 +35,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         _ => None,
     };
     let end = match retries_left.filter(|_| open.completed == Some(Effect::Failed)) {
-        // The same command was cut off, and opening the loop has completed it: it must not count twice.
+        // The same command was interrupted, and opening the loop has completed it: it must not count twice.
         Some(retries_left) => StepEnd::Failed { retries_left },
         None => engine::fail(&mut open, reason).await?,
     };

@@ -56,7 +56,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             Finish::Keep => Effect::Closed(Ending::Keep),
         });
         if asked.is_some() && open.completed == asked {
-            // The same command was cut off; opening the loop has completed it.
+            // The same command was interrupted; opening the loop has completed it.
             summarise(&open).await;
             return Ok(Exit::Done);
         }
@@ -102,7 +102,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Says how many stories are open in a loop that is closed, and how its end gets to the remote that has the loop.
+/// Reports how many stories are open in a closed loop, and how to push its end to its remote.
 fn tell_what_is_left(console: &Console, open: &Loop<'_>) {
     if let Some(Listed { done, total, next }) = open.state.listed()
         && done < total
@@ -123,7 +123,7 @@ fn tell_what_is_left(console: &Console, open: &Loop<'_>) {
 /// The words for the choices.
 const CHOICES: [&str; 2] = ["cleanup", "keep"];
 
-/// Returns the choice, by a flag or as the first word, and the change.
+/// Returns the choice, from a flag or the first word, and the change.
 fn chosen(args: &Args) -> (Option<Finish>, Option<&str>) {
     let word = |at: usize| args.words.get(at).map(String::as_str);
     if let Some(choice) = by_flag(args.choice) {

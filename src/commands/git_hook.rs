@@ -1,5 +1,5 @@
-//! `git-ralph hook git <hook> <former hook> <argument>...`: called by git's hooks in a repository. Not for people, and
-//! called several times in a git command: therefore it is no part of `cli`.
+//! `git-ralph hook git <hook> <former hook> <argument>...`: called by git's hooks in a repository. Not for users, and
+//! called several times per git command: so it is not part of `cli`.
 
 use std::ffi::OsString;
 use std::io;

@@ -1,4 +1,4 @@
-//! The verbs in groups, as `git help` lists them: the order of the help, and of the table in docs/commands.md.
+//! The verbs in groups, as in `git help`: the order of the help, and of the table in docs/commands.md.
 
 use std::fmt::Write as _;
 

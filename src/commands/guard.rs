@@ -1,5 +1,5 @@
-//! `git-ralph guard-2 [--alone] <slot's directory> <change> <hook> <argument>...`: called by the hooks around an agent's git. Not
-//! for people, and called several times in a git command: therefore it is no part of `cli`.
+//! `git-ralph guard-2 [--alone] <slot's directory> <change> <hook> <argument>...`: called by the hooks around an
+//! agent's git. Not for users, and called several times per git command: so it is not part of `cli`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ pub(super) fn shown(answer: &Answer) -> Exit {
         Answer::GoOn => Exit::Done,
         Answer::HookFailed => Exit::Refused,
         Answer::Refused(why) => {
-            // Git shows its hooks' output to its caller. If it is not read, the move is refused all the same.
+            // Git shows its hooks' output to its caller. A failed write does not allow the move.
             let words = format!("git-ralph: refused: {why}\n");
             let _ = io::stderr().lock().write_all(plain(&words).as_bytes());
             Exit::Refused

@@ -1,4 +1,4 @@
-//! `git ralph help`: shows the manual pages in the program.
+//! `git ralph help`: shows the bundled manual pages.
 
 use clap::builder::PossibleValuesParser;
 use std::io::{self, IsTerminal};
@@ -38,7 +38,7 @@ pub(super) async fn run(screen: Screen, args: Args, all: clap::Command) -> Resul
     let text = match rendered {
         Some((page, text)) => {
             if on_terminal {
-                // If man cannot take over, the text is printed instead.
+                // If man cannot be executed, the text is printed instead.
                 let _ = pager::man(page);
             }
             text
@@ -52,13 +52,13 @@ pub(super) async fn run(screen: Screen, args: Args, all: clap::Command) -> Resul
     Ok(Exit::Done)
 }
 
-/// Returns the page as man prints it; `None` if man is not installed, or cannot show a page that is not installed.
+/// Returns the page formatted by man; `None` if man is missing, or cannot format a page that is not installed.
 async fn rendered(page: &str) -> Option<String> {
     let man = Command::new("man").args(["-l", "-"]).stdin(page).limit(LIMIT);
     let man = man.env("MANPAGER", "cat").env_remove("MAN_KEEP_FORMATTING");
     let output = async_cmd::run(man).await.ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // Some systems have a man that only reports that there are no pages.
+    // On some systems, man only reports that there are no pages.
     (output.code == Some(0) && text.contains("SYNOPSIS")).then_some(text)
 }
 
@@ -67,7 +67,7 @@ fn pages() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
     bundled::PAGES.iter().chain(bundled::TOPICS)
 }
 
-/// Returns a page without its markup, as far as git-ralph's own pages use any.
+/// Returns a page without the markup that git-ralph's own pages use.
 fn plain(page: &str) -> String {
     let mut text = String::new();
     for line in page.lines() {

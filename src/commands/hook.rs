@@ -1,5 +1,5 @@
-//! `git-ralph hook <event>`: called by permanently installed hooks. Not for people, and called often without a loop:
-//! therefore it is no part of `cli`, and most calls end before any process is started.
+//! `git-ralph hook <event>`: called by permanently installed hooks. Not for users, and often called without a loop: so
+//! it is not part of `cli`, and most calls end before any process is started.
 
 use std::env;
 use std::ffi::OsString;
@@ -30,14 +30,14 @@ pub fn asked(mut args: impl Iterator<Item = OsString>) -> Option<OsString> {
     Some(args.next().unwrap_or_default())
 }
 
-/// Does what is to be done for a call that concerns git-ralph.
+/// Handles a call that concerns git-ralph.
 pub async fn run(work: Work) -> Exit {
     let Work { event, call, place } = work;
     let narrator = Narrator::new(Screen::SILENT);
     let answer = Box::pin(agent_sessions::answer(event, &call, &place, &narrator)).await;
     let answer = answer.unwrap_or_else(|error| error_answer(&error));
     give(&answer, call.event.as_deref());
-    // Any other code would be an answer too, with a different meaning for each agent.
+    // Any other code would be an answer, with a different meaning for each agent.
     Exit::Done
 }
 
@@ -50,7 +50,7 @@ pub fn look(event: &OsString) -> Option<Work> {
         ));
         return None;
     };
-    // The git-ralph that started the agent already drives it.
+    // The git-ralph that started the agent already drives the loop.
     if env::var_os(process_tree::VARIABLE).is_some() {
         return None;
     }

@@ -89,7 +89,7 @@ async fn repository() -> Result<Repo, Error> {
     Ok(Console::new(Screen::default()).context().await?.repo)
 }
 
-/// Prints the changes, and reports what was not changed.
+/// Prints the changes, and reports unchanged files.
 fn tell(screen: Screen, outcomes: &[Outcome], nothing: &str) {
     let mut changed = false;
     for outcome in outcomes {
@@ -116,7 +116,7 @@ fn note(screen: Screen, agent: &Agent) {
     }
 }
 
-/// Returns the settings file, and the top directory of its project.
+/// Returns the settings file of an agent, and the top directory of its project.
 async fn file(agent: &Agent, project: bool) -> Result<(PathBuf, Option<PathBuf>), Error> {
     let top = if project {
         Some(repository().await?.top)
@@ -184,14 +184,14 @@ async fn is_ignored(top: &Path, path: &Path) -> bool {
 struct Installed {
     /// The owner: git in this repository, or an agent.
     whose: String,
-    /// Their status, in words.
+    /// Their state, in words.
     state: String,
     /// Their path.
     path: String,
 }
 
 async fn status(screen: Screen, json: bool) -> Result<(), Error> {
-    // Without a repository there are still the agents' settings.
+    // The agents' settings exist without a repository, too.
     let repo = match here() {
         Ok(dir) => discover(&dir).await.ok().map(|(repo, _)| repo),
         Err(_) => None,
@@ -231,7 +231,7 @@ async fn status(screen: Screen, json: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Lists the hooks in the settings of agents, the user's and those of the project.
+/// Lists the hooks in the settings of agents: the user's and the project's.
 fn of_agents(top: Option<&Path>) -> Vec<Installed> {
     let mut all = Vec::new();
     for agent in agent_settings::ALL {

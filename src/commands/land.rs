@@ -30,10 +30,10 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Shows the gates, and nothing of the loop in which they run.
+/// Shows the gates, but not the temporary loop in which they run.
 struct Gates {
     narrator: Narrator,
-    /// True once the first gate has begun: what is said before is about that loop.
+    /// True once the first gate has begun: earlier messages are about that loop.
     is_begun: Cell<bool>,
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn run(console: &Console, screen: Screen, args: Args) -> Result
         narrator: Narrator::new(screen),
         is_begun: Cell::new(false),
     };
-    // One alone is refused with a command to type; of several, the others are tried.
+    // A single change is refused with a command to type; of several, the others are tried.
     let several = changes.len() > 1;
     let (mut exit, mut results) = (Ok(Exit::Done), Vec::new());
     for change in &changes {
@@ -96,7 +96,7 @@ pub(super) async fn run(console: &Console, screen: Screen, args: Args) -> Result
                 Landed::LeftOut(refusal.to_string())
             }
             Ok(landed) => landed,
-            // What has landed before is in the document all the same.
+            // The document still names the changes landed before.
             Err(error) => {
                 exit = Err(error);
                 break;
@@ -127,7 +127,7 @@ async fn land(console: &Console, change: &Change, squashes: bool, gates: &Gates)
     Box::pin(engine::land(&open, squashes, gates)).await
 }
 
-/// Returns a change and what became of it as JSON.
+/// Returns a change and its result as JSON.
 fn document(change: &Change, landed: &Landed) -> Value {
     let (result, commit, why) = match landed {
         Landed::As(commit) => ("landed", Some(commit), None),
@@ -137,8 +137,8 @@ fn document(change: &Change, landed: &Landed) -> Value {
     json!({ "change": change, "result": result, "commit": commit, "why": why })
 }
 
-/// Returns the changes that are finished with `--keep` and whose branch HEAD does not contain, in the order in which they were
-/// finished.
+/// Returns the changes that were finished with `--keep` and whose branch HEAD does not contain, in the order in which
+/// they were finished.
 async fn unlanded(context: &Context<'_>) -> Result<Vec<Change>, Error> {
     let (repo, mut found) = (&context.repo, Vec::new());
     let Some(head) = &context.head.oid else {

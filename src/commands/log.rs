@@ -65,7 +65,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     }
     let mut log = Log::read(change, &events)?;
     if !state.is_live() && !args.json {
-        // Those that were pruned cannot be shown.
+        // Pruned attempts cannot be shown.
         let attempts = log.change.ralph_ref("attempts");
         let there = context.repo.git.refs(&[&attempts]).await?;
         let is_there = |name: &String| there.iter().any(|found| found.name == *name);
@@ -130,8 +130,8 @@ fn newest(history: &History) -> Option<(String, Option<u32>)> {
     Some((newest.story.clone(), Some(newest.attempt)))
 }
 
-/// Shows the output of an attempt, of the newest if no number is given, continuously while it is followed; returns `None`
-/// if there is no such attempt.
+/// Shows the output of an attempt, by default of the newest, continuously while it is followed; returns `None` if there
+/// is no such attempt.
 async fn show(
     args: &Args,
     store: &Store,
@@ -154,7 +154,7 @@ async fn show(
     let mut output = AttemptOutput::open_named(&path, format, args.raw)?.below(top);
     let mut printer = Printer::new(args.raw);
     loop {
-        // This is checked before the rest is read: all output until then is in the log.
+        // Checked before the rest is read: all output until then is in the log.
         let is_over = !args.follow || has_ended(store, story, number)?;
         while let Some(piece) = output.read().map_err(|error| file_error("read", &path, error))? {
             printer.print(&piece);
@@ -171,7 +171,7 @@ async fn show(
     }
 }
 
-/// Returns whether an attempt has ended, or its git-ralph has.
+/// Returns whether an attempt, or its git-ralph, has ended.
 fn has_ended(store: &Store, story: &str, number: u32) -> Result<bool, Error> {
     let state = store.load()?;
     let Some(state) = state.filter(|state| running(state) == Some((story.to_owned(), Some(number)))) else {

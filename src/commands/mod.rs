@@ -1,4 +1,4 @@
-//! The commands, one file a verb: its arguments, one call of the engine, and the printed result. The doc comments of
+//! The commands, one file per verb: its arguments, one call of the engine, and the printed result. The doc comments of
 //! the arguments are the help and the manual.
 
 #![expect(
@@ -230,8 +230,8 @@ pub enum Command {
     DemoAgent(demo::AgentArgs),
 }
 
-/// Returns the command line for completion: options are offered for a word that begins with a dash, or if there is
-/// nothing else.
+/// Returns the command line for completion: offers options for a word that begins with a dash, or if there is nothing
+/// else.
 pub fn to_complete() -> clap::Command {
     let mut command = Cli::command();
     if env::args_os().last().is_some_and(|word| !word.is_empty()) {
@@ -246,7 +246,7 @@ pub fn to_complete() -> clap::Command {
     command.mut_args(hide).mut_subcommands(|verb| verb.mut_args(hide))
 }
 
-/// Parses the use of colours.
+/// Parses the colour setting.
 fn colour() -> impl TypedValueParser<Value = Colour> {
     let words = PossibleValuesParser::new(["always", "never", "auto"]);
     words.try_map(|word| parse_colour(&word).ok_or(word))
@@ -330,11 +330,11 @@ pub async fn run(cli: Cli) -> Exit {
     screen.json = false;
     let what = "write to standard output";
     screen.fail("", &Error::System { what, source });
-    // Any other code says more than just that something is wrong.
+    // Any other code is more specific than a write error.
     if exit == Exit::Done { Exit::Error } else { exit }
 }
 
-/// Makes standard output carry events from here on; listings print a document of their own instead.
+/// Makes standard output carry events from now on; listings print their own document instead.
 fn with_events(screen: &mut Screen, json: bool) -> Console {
     screen.json = json;
     Console::new(*screen)

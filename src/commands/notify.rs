@@ -1,4 +1,4 @@
-//! Notifies the user that a long run has ended, or asks something (`ralph.notify`).
+//! Notifies the user at the end of a long run, or when it asks a question (`ralph.notify`).
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::engine::Loop;
 use crate::settings::{Notify, to_std};
 use crate::ui::Screen;
 
-/// A shorter run is probably still being watched.
+/// The user probably still watches a shorter run.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Rings the bell or runs the configured command, if the run that began at `begun` was long. `what` is the message.

@@ -15,7 +15,7 @@ use crate::names::Change;
 use crate::settings::Options;
 use crate::ui::{Narrator, Screen};
 
-/// Shows the agent's work: the run tells how the attempt ends.
+/// Shows the agent's work; the parent run reports the end of the attempt.
 struct Work(Narrator);
 
 impl Observer for Work {
@@ -64,13 +64,13 @@ pub(super) async fn run(screen: Screen, args: Args, side: &str, story: &str) -> 
     let options = AttemptOptions {
         settings: settings_of_side(&settings),
         agent: args.agent,
-        // It is not the first one of its command.
+        // It is not the first attempt of its command.
         started: 1,
         leave: args.allow_test_changes,
         ..AttemptOptions::default()
     };
     let end = match Box::pin(attempt(&mut open, step, &options)).await {
-        // The run says so when it takes the attempt in, and where its output is then.
+        // The run reports it when it takes the attempt in, with the place of its output then.
         Err(Error::Attempt(AttemptRefusal::AgentUnable { .. })) => StepEnd::Failed { retries_left: true },
         end => end?,
     };

@@ -13,7 +13,7 @@ use crate::stories::{self, Adapter, SourceError};
 use crate::ui::Screen;
 use crate::ui::choice::pick;
 
-/// Finds the change of a run, or of another `verb` without one; if there are several, the user at a terminal may pick one.
+/// Finds the change of a run, or of another `verb`, without a name; if there are several, asks the user at a terminal.
 pub(super) async fn change_to_run(
     screen: Screen,
     context: &Context<'_>,
@@ -43,10 +43,10 @@ pub(super) async fn change_to_run(
             let adapter = adapter.map_err(|unknown| for_only(unknown, changes));
             let name = match (&settings.stories, changes.as_slice()) {
                 (Some(list), _) => named_after(list),
-                // The step that reads its list says what is wrong with it.
+                // The step that reads the list reports what is wrong with it.
                 (None, [only]) => only.clone(),
                 (None, others) => match (adapter?, others) {
-                    // Commands list the stories of any name.
+                    // Commands can list stories for any change name.
                     (Some(Adapter::Command), []) => return active,
                     (_, []) => return Err(stories::none_found(&context.repo.top).into()),
                     (_, several) => return Err(OpenRefusal::NoOpenStories(several.to_vec()).into()),
@@ -79,8 +79,8 @@ pub(super) async fn only_change(context: &Context<'_>, settings: &Settings) -> O
     <[Change; 1]>::try_from(open).ok().map(|[only]| only)
 }
 
-/// Returns the error of a command that needs a loop where there is none: it names the only change with open stories, or is
-/// that of the list of the only change. No command that lists stories is run.
+/// Returns the error of a command that needs a loop and finds none: it names the only change with open stories, or is
+/// the error of the only change's list. Runs no command that lists stories.
 pub(super) async fn without_loop(context: &Context<'_>, error: Error) -> Error {
     let settings = &context.configuration.settings;
     let adapter = match settings.adapter.as_deref().map(Adapter::named).transpose() {
@@ -144,7 +144,7 @@ async fn with_open_stories(context: &Context<'_>, settings: &Settings) -> (Vec<C
         let Ok(source) = stories::resolve(top, &name, &wanted(settings, &change, &context.below_top)) else {
             continue;
         };
-        // A list that is named is that of a change only if it is found for it.
+        // A configured list belongs to a change only if it is found for that change.
         let own = || stories::resolve(top, &name, &wanted(&unnamed, &change, &context.below_top));
         if settings.stories.is_some() && own().is_ok_and(|own| own.path != source.path) {
             continue;

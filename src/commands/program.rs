@@ -1,4 +1,4 @@
-//! The program: questions of hooks, completions, arguments, one runtime, one exit code. It is part of the library, so that
+//! The program: calls of hooks, completions, arguments, one runtime, one exit code. Part of the library, so that
 //! everything is compiled once.
 
 use std::env;
@@ -25,7 +25,7 @@ pub fn main() -> ExitCode {
     if let Some(asked) = git_hook::asked(env::args_os()) {
         return with_runtime(git_hook::run(&asked));
     }
-    // What the shell before us has open is not handed on: a directory leads out of a box.
+    // Open files of the calling shell are not inherited: a directory would lead out of a sandbox.
     close_fds::set_fds_cloexec(3, &[]);
     if runner::is_asked(env::args_os()) {
         return with_runtime(runner::run());
@@ -52,7 +52,7 @@ pub fn main() -> ExitCode {
     with_runtime(super::run(cli))
 }
 
-/// Returns the command of a process that works on a part of a run: that of the run, about this part.
+/// Returns the command of a process for one part of a run: the run's command, limited to this part.
 fn only(mut cli: Cli, one: One) -> Cli {
     cli.colour = Some(Colour::Never);
     github::leave_the_log();
@@ -62,7 +62,7 @@ fn only(mut cli: Cli, one: One) -> Cli {
     cli
 }
 
-/// Prints the help, the version, or what is wrong with the command line.
+/// Prints the help, the version, or the error in the command line.
 fn print_instead(asked: &clap::Error) -> ExitCode {
     let printed = if asked.use_stderr() {
         write!(anstream::stderr(), "{}", usage::text(asked, env::args_os()))
@@ -88,7 +88,7 @@ fn with_runtime(work: impl Future<Output = Exit>) -> ExitCode {
         }
     };
     let exit = runtime.block_on(work);
-    // An open question must not keep the program from ending.
+    // A pending question must not keep the program from ending.
     runtime.shutdown_background();
     ExitCode::from(exit.code())
 }

@@ -75,7 +75,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
                     id = Some(name.clone());
                     change
                 }
-                // Another one is meant.
+                // The user means another change.
                 (Err(Error::Source(SourceError::NoStories { changes, .. })), _) if !changes.is_empty() => {
                     return Err(unknown);
                 }
@@ -113,7 +113,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Prints the prompt that the first attempt would get if the loop were begun now.
+/// Prints the prompt that the first attempt would get if the loop began now.
 async fn before(screen: Screen, context: &Context<'_>, change: Change, args: &Args) -> Result<Exit, Error> {
     ui::set_subject(&change);
     let settings = &context.configuration.settings;

@@ -14,8 +14,8 @@ use crate::state::Phase;
 use crate::ui;
 use serde_json::{Value, json};
 
-/// Finds the loop to bring here if none is named: that of this work tree, if the remote has it, else the only one that
-/// is not finished there, else the only one.
+/// Finds the loop to pull if none is named: the loop of this work tree, if the remote has it, else the only unfinished
+/// one there, else the only one.
 async fn only_one(context: &Context<'_>, server: &Server, is_typed: bool) -> Result<Change, Error> {
     let loops = server.list().await?;
     if let Ok(here) = context.resolve_change(None)
@@ -24,7 +24,7 @@ async fn only_one(context: &Context<'_>, server: &Server, is_typed: bool) -> Res
         return Ok(here);
     }
     let all: Vec<Change> = loops.keys().cloned().collect();
-    // One that cannot be read is named, with the reason.
+    // An unreadable loop is named, with the reason.
     let is_over = |found: Result<There, _>| found.is_ok_and(|found| found.record.phase == Phase::Finished);
     let going_on = loops
         .into_iter()
@@ -98,7 +98,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             remote: server.name().to_owned(),
         });
     }
-    // What a message says is not shown where the state is here.
+    // The numbers come from the local state instead of the message.
     let (done, total) = progress(&open).await?;
     let record = &mut found.there.record;
     (record.done, record.total) = (done, total);

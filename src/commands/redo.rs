@@ -44,7 +44,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let said = Some(said).filter(|said| !said.trim().is_empty());
     let mut open = Box::pin(open_to_change(context, &change)).await?;
     let story = story_named(&open.context, &open.state, &words[0]).await?;
-    // The same one that was cut off is complete once the loop is open.
+    // Opening the loop has completed the same command, if it was interrupted.
     let is_same = open
         .state
         .progress()

@@ -107,7 +107,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     } else {
         vec![context.resolve_change(args.change.as_deref())?]
     };
-    // A script that names the form or the file gets an empty report too.
+    // A script that names a format or a file gets an empty report too.
     let is_shown = !args.json && !args.junit && !args.markdown && args.output.is_none();
     if changes.is_empty() && args.remote.is_none() && is_shown {
         let (finished, changes) = (Vec::new(), stories::changes(&context.repo.top));
@@ -132,7 +132,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let mut reports = Vec::new();
     let mut exit = Exit::Done;
     for change in &changes {
-        // One that cannot be read must not hide the others.
+        // An unreadable loop must not hide the others.
         if args.all
             && let Err(error) = Store::new(&context.repo.common_dir, change).load()
         {
@@ -189,7 +189,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(exit)
 }
 
-/// Returns the report in the requested form, and the default file that it is written to, if there is one.
+/// Returns the report in the requested format, and its default file, if there is one.
 fn rendered(
     args: &Args,
     context: &Context<'_>,
@@ -217,8 +217,8 @@ fn rendered(
     (page(reports, args.print), Some(file))
 }
 
-/// Writes the report to the given path. A regular file is replaced; anything else, such as a pipe or a link, is
-/// written through, but not a link in the repository, which may be an attempt's.
+/// Writes the report to the given path. Replaces a regular file; writes through any other file, such as a pipe or a
+/// symlink, but not through a symlink in the repository, which may be an attempt's.
 fn write(repo: &Repo, path: &Path, text: &str) -> Result<(), FileError> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let dir = dir.unwrap_or(Path::new(".")).canonicalize();

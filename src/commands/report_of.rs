@@ -1,4 +1,4 @@
-//! The report of a loop of this repository.
+//! The report of a local loop.
 
 use crate::engine::Context;
 use crate::engine::stories::listing_of;
@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::stories::Listing;
 use crate::ui::report::Progress;
 
-/// Makes the report of a loop; its story list is read only if its branch is checked out in this work tree.
+/// Makes the report of a loop; reads its story list only if its branch is checked out in this work tree.
 pub(super) async fn report_of(
     context: &Context<'_>,
     state: &State,

@@ -1,4 +1,4 @@
-//! The reports of the loops on a remote, for `git ralph report --all --remote`. Nothing of them becomes a loop here.
+//! The reports of the loops on a remote, for `git ralph report --all --remote`. Creates no local loop.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::state::Store;
 use crate::ui::Screen;
 use crate::ui::report::Progress;
 
-/// Makes the reports of the loops on a remote; prints each that cannot be read, and the exit code says so.
+/// Makes the reports of the loops on a remote; prints the errors of unreadable ones, which set the exit code.
 pub(super) async fn reports(
     screen: Screen,
     context: &Context<'_>,
@@ -40,7 +40,7 @@ pub(super) async fn reports(
         };
         match made {
             Ok(report) => reports.push(report),
-            // One that cannot be read must not hide the others.
+            // An unreadable loop must not hide the others.
             Err(error) => {
                 screen.fail(change.as_str(), &error);
                 exit = Exit::Error;
@@ -63,7 +63,7 @@ async fn one(
     if server.is_here(&there)
         && let Some(state) = here.load()?
     {
-        // It has the logs too.
+        // The local loop has the logs too.
         return report_of(context, &state, wanted, progress).await;
     }
     let portable = server.portable(&there).await?;
@@ -75,7 +75,7 @@ async fn one(
     };
     let files = Files::new(repo, &entry.change, &portable.events)?;
     let mut show = |done, total| progress.differences(done, total);
-    // No work tree has a later one.
+    // No work tree has a later list.
     let listing = listing_at(&repo.git, &portable.state, portable.state.checkpoint()).await;
     let mut report = of_loop(&files.repo, &portable.state, listing.as_ref(), &wanted, &mut show).await?;
     if let Some(mut outcome) = outcome_of(server.name(), &entry) {
@@ -85,8 +85,8 @@ async fn one(
     Ok(report)
 }
 
-/// Returns how a loop stands, where only the remote knows it: its state says neither that a run works on it nor that the
-/// host refuses its work.
+/// Returns the outcome of a loop known only from the remote: its state shows neither a run that works on it nor a host
+/// that refuses its work.
 fn outcome_of(remote: &str, entry: &Entry) -> Option<Outcome> {
     if matches!(entry.phase, "finished") {
         return None;
@@ -109,9 +109,9 @@ fn outcome_of(remote: &str, entry: &Entry) -> Option<Outcome> {
     Some(Outcome { kind, text })
 }
 
-/// The files of a loop that is not here, for as long as they are read.
+/// The files of a remote loop, while they are read.
 struct Files {
-    /// The repository, with these files in the place of its loops.
+    /// The repository, with these files instead of its loops.
     repo: Repo,
     _dir: Temporary,
 }

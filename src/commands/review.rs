@@ -104,7 +104,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(if accepted { Exit::Done } else { Exit::Person })
 }
 
-/// Prints what became of work that waited for its reviewer since the checkpoint `from`, and returns the exit code of a step.
+/// Prints the result of judging unreviewed work since the checkpoint `from`, and returns the exit code of a step.
 async fn tell_judged(
     console: &Console,
     open: &Loop<'_>,

@@ -104,18 +104,18 @@ pub struct Args {
 }
 
 impl Args {
-    /// Returns whether a schedule says which change is next, be it of one.
+    /// Returns whether a schedule decides about the next change, even about only one.
     pub(super) fn has_schedule(&self) -> bool {
         self.any || self.part.is_some() || self.changes.len() > 1
     }
 
-    /// Leaves one of several changes, or a story, for the process that works on it beside others.
+    /// Reduces several changes, or stories, to the part of a process that works beside others.
     pub(super) fn leave_one(&mut self, change: String, part: Part) {
         self.changes = vec![change];
         self.any = false;
-        // Its stories are attempted one after another.
+        // The process attempts its stories one after another.
         self.jobs = Some(1);
-        // The run tells what happens to a story.
+        // The run reports the events of a story.
         self.json &= matches!(part, Part::Change(_));
         self.worktree.worktree.get_or_insert(None);
         self.part = Some(part);
@@ -130,15 +130,15 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     Ok(ended?.exit)
 }
 
-/// Holds what was typed for a run, and the screen that shows it.
+/// The typed arguments of a run, and its screen.
 pub(super) struct Typed<'a> {
     pub(super) screen: Screen,
     pub(super) args: &'a Args,
     /// The start of the command.
     pub(super) begun: Instant,
-    /// The view of a loop that has just begun, if it could be shown.
+    /// The view of a new loop, if it could be shown.
     shown: RefCell<Option<ViewThread>>,
-    /// True if it was tried to show it.
+    /// True after a try to show it.
     is_tried: Cell<bool>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// Returns whether the loop is to be shown on the whole screen.
+    /// Returns whether the loop is shown on the whole screen.
     fn has_view(&self, settings: &Settings) -> bool {
         let is_asked = self.args.view || settings.former.view;
         is_asked && view::can_be_shown(self.screen, self.args.view)
@@ -162,8 +162,8 @@ impl<'a> Typed<'a> {
 }
 
 impl Typed<'_> {
-    /// Returns the number of stories that are attempted at once; none if only what an earlier run has left is taken in before they
-    /// are attempted one after another. Says why they are, if that was not wanted.
+    /// Returns the number of parallel stories; 0 if only the remains of an earlier run are taken in before the stories
+    /// are attempted one after another. Reports the reason if the user wanted parallel ones.
     async fn jobs_of(&self, open: &Loop<'_>, settings: &Settings) -> Result<u16, Error> {
         let wanted = self.args.jobs.unwrap_or(settings.jobs);
         let mut in_turn = wanted < 2;
@@ -338,7 +338,7 @@ impl Command for Typed<'_> {
                     Box::pin(abreast(self, open, (step, jobs), tenure, &typed)).await
                 }
             };
-            // The loop has gone on without a view that was left or has failed; so does the rest.
+            // If the loop has continued after the view was left or failed, so does the rest.
             has_view = shown.take().as_mut().is_some_and(ViewThread::close);
             let end = RunEnd {
                 stopped: stopped?,
@@ -383,7 +383,7 @@ async fn show(
     Ok(())
 }
 
-/// Returns whether a loop that is complete is closed without a question.
+/// Returns whether a complete loop is closed without a question.
 pub(super) fn has_choice(args: &Args, settings: &Settings) -> bool {
     by_flag(args.choice).is_some() || settings.finish != FinishChoice::Ask
 }
@@ -416,7 +416,7 @@ fn require_room(context: &Context<'_>, change: Option<&str>) -> Result<(), Error
     }
 }
 
-/// Returns a line of the work on a part of the run, with the name of the part unless it says that itself.
+/// Returns an output line about a part of the run, with the name of the part unless it already has it.
 fn beside(part: &str, line: &str) -> String {
     let name = format!("{part}: ");
     let line = line.strip_prefix(&name).unwrap_or(line);

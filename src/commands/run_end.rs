@@ -1,4 +1,4 @@
-//! Ends a run: prints where the loop stands, asks the user what to do with it, and closes it.
+//! Ends a run: prints the state of the loop, asks the user how to continue, and closes the loop.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::state::Phase;
 use crate::ui::choice::Choice;
 use crate::ui::{self, Screen};
 
-/// The choices when a story has no retries left; the first of them is for a run alone.
+/// The choices when a story has no retries left; the first one is only for a run.
 pub(super) const AFTER_A_FAILURE: [Choice; 7] = [
     Choice::Retry,
     Choice::Skip,
@@ -30,7 +30,7 @@ pub(super) const AFTER_A_FAILURE: [Choice; 7] = [
 /// The state of a run whose loop has stopped.
 pub(super) struct RunEnd {
     pub(super) stopped: Stopped,
-    /// The start of the run, or of what followed the last question.
+    /// The start of the run, or the time of the last answer.
     pub(super) begun: Instant,
     /// The time since the command began.
     pub(super) took: Duration,
@@ -40,7 +40,7 @@ pub(super) struct RunEnd {
 
 /// The result of a question.
 enum Answer {
-    /// The loop is closed so, or stays as it is.
+    /// The loop is closed in this way, or stays open.
     Close(Option<Finish>),
     /// The run continues, or another process ended the question.
     Turn(Turn),
@@ -48,17 +48,17 @@ enum Answer {
 
 /// The next step of a run whose loop has stopped.
 pub(super) enum Turn {
-    /// It ends.
+    /// The run ends.
     Over(Exit),
-    /// It continues.
+    /// The run continues.
     Next,
-    /// It tries the failed story once more, and continues.
+    /// The run tries the failed story once more, and continues.
     Retry,
 }
 
 impl RunEnd {
-    /// Reports the result of the run, and closes the loop as given, configured or chosen on a terminal, or leaves that to
-    /// a later command.
+    /// Reports the result of the run, and closes the loop as given, configured or chosen on a terminal, or leaves that
+    /// to a later command.
     pub(super) async fn conclude(
         self,
         screen: Screen,
@@ -81,7 +81,7 @@ impl RunEnd {
             .or(set_finish(&step.settings))
             .filter(|_| self.may_close(&step.settings));
         let asks = close.is_none() && at_its_end && screen.can_ask();
-        // A user who is asked, or has answered before, need not type anything.
+        // A user who is asked, or has already answered, need not type a command.
         let is_decided = asks || close.is_some();
         let text = self.tell(screen, open, &summary, is_decided).await;
         if asks {
@@ -111,8 +111,8 @@ impl RunEnd {
         }
     }
 
-    /// Says where the loop stands, and sends a notification. Returns the text; the next commands are part of it unless
-    /// it is decided what happens.
+    /// Prints the state of the loop, and sends a notification. Returns the text, including the next commands unless the
+    /// decision is already made.
     async fn tell(&self, screen: Screen, open: &Loop<'_>, summary: &Summary, is_decided: bool) -> String {
         let mut text = ui::summary::of(summary, why(&self.stopped, open).as_deref());
         if !is_decided {
@@ -121,7 +121,7 @@ impl RunEnd {
         screen.say(&text);
         let message = message(&self.stopped, open);
         if screen.quiet && self.stopped != Stopped::Complete {
-            // Why it stopped is what -q leaves.
+            // `-q` still prints why it stopped.
             let loud = screen.loud();
             loud.say(&format!("{message}\n"));
         }
@@ -129,7 +129,7 @@ impl RunEnd {
         text
     }
 
-    /// Asks what to do with the loop, and does what lets the run continue.
+    /// Asks how to continue with the loop, and acts if the run is to continue.
     async fn ask(&self, screen: Screen, open: &mut Loop<'_>, text: String) -> Result<Answer, Error> {
         let possible: &[Choice] = match self.stopped {
             Stopped::RetriesSpent => &AFTER_A_FAILURE,
@@ -141,7 +141,7 @@ impl RunEnd {
             Answered::Here(choice) => choice,
             Answered::ToStop => Choice::Quit,
             Answered::Elsewhere if open.state.is_live() => return Ok(Answer::Turn(Turn::Next)),
-            // It has ended by another command, or by a signal.
+            // Another command or a signal has ended the question.
             Answered::Elsewhere | Answered::Lost => {
                 let signal = open.context.stop.signal();
                 let exit = signal.map_or_else(|| self.stopped.exit(), Exit::Signal);
@@ -169,7 +169,7 @@ fn set_finish(settings: &Settings) -> Option<Finish> {
     }
 }
 
-/// Tries the failed story once more, whatever its limit is; the other stories keep theirs.
+/// Tries the failed story once more, beyond its limit; the other stories keep theirs.
 pub(super) async fn retry_once(open: &mut Loop<'_>, step: &AttemptOptions) -> Result<(), Error> {
     let failures = open.state.current().map_or(0, |story| story.failures);
     let mut once = step.clone();
@@ -189,7 +189,7 @@ fn message(stopped: &Stopped, open: &Loop<'_>) -> String {
     }
 }
 
-/// Returns the reason why a run ended, unless a story is the reason.
+/// Returns the reason why a run ended, if it is not a story.
 fn why(stopped: &Stopped, open: &Loop<'_>) -> Option<String> {
     match stopped {
         Stopped::Complete | Stopped::OnlySkipped | Stopped::RetriesSpent => None,

@@ -1,4 +1,4 @@
-//! Opens the repository and the loop for the verbs, and gives a step its settings and its exit code.
+//! Opens the repository and the loop for the verbs, and provides a step's settings and its exit code.
 
 use std::env;
 use std::ffi::OsString;
@@ -88,14 +88,14 @@ impl Console {
         Box::pin(open_to_change(context, &change)).await
     }
 
-    /// Opens the loop of a command with one more word, and returns that word if it was typed.
+    /// Opens the loop of a command that takes one more word, and returns the word if it was typed.
     pub(super) async fn open_with_word(&self, words: &[String]) -> Result<(Loop<'_>, Option<String>), Error> {
         let context = self.context().await?;
         let (change, word) = change_and_word(&context, words)?;
         Ok((Box::pin(open_to_change(context, &change)).await?, word))
     }
 
-    /// Prints the result of a command as a document, or else in words.
+    /// Prints the result of a command as a document, or else as text.
     pub(super) fn conclude(&self, json: bool, document: &impl Serialize, words: &str) {
         if json {
             self.document(document);
@@ -104,7 +104,7 @@ impl Console {
         }
     }
 
-    /// Answers with a document, or else with a text.
+    /// Prints an answer as a document, or else as text.
     pub(super) fn present(&self, json: bool, document: &impl Serialize, text: impl FnOnce() -> String) {
         if json {
             self.document(document);
@@ -118,7 +118,7 @@ impl Console {
 pub(super) async fn open_to_change<'o>(context: Context<'o>, change: &Change) -> Result<Loop<'o>, Error> {
     refuse_side(&context, change)?;
     let mut open = engine::open(context, change).await?;
-    // A run may have ended before it took them. A list that cannot be read is no reason not to abort.
+    // A run may have ended before it took the requests. An unreadable list must not prevent an abort.
     if open.state.is_live()
         && let Err(error) = engine::take_skips(&mut open, &[]).await
     {
@@ -127,7 +127,7 @@ pub(super) async fn open_to_change<'o>(context: Context<'o>, change: &Change) ->
     Ok(open)
 }
 
-/// Finds the change of a command; errors from here on are about it.
+/// Finds the change of a command; later errors name it.
 pub(super) fn resolve(context: &Context<'_>, name: Option<&str>) -> Result<Change, Error> {
     let change = context.resolve_change(name)?;
     ui::set_subject(&change);
@@ -141,7 +141,7 @@ pub(super) fn step_settings(open: &Loop<'_>, typed: &cli::Settings) -> Settings 
     settings
 }
 
-/// Uses a list that is named on the command line, relative to the current directory.
+/// Uses a list named on the command line, relative to the current directory.
 pub(super) fn put_stories_in(
     settings: &mut Settings,
     context: &Context<'_>,
@@ -156,8 +156,8 @@ pub(super) fn put_stories_in(
     Ok(())
 }
 
-/// Emits that no story is left if a step completed the last one, and returns its exit code. A signal during the completion of
-/// a step did not interrupt it, but ends the command.
+/// Reports that no story is left if a step completed the last one, and returns its exit code. A signal during the
+/// completion of a step does not interrupt it, but ends the command.
 pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
     if end == StepEnd::Checkpointed
         && open.state.phase() == Phase::Complete
@@ -174,7 +174,7 @@ pub(super) fn end_step(open: &Loop<'_>, end: StepEnd) -> Exit {
     }
 }
 
-/// Prints which stories the list, or the agent's word, alone calls complete, if no story is left.
+/// Prints the stories that only the list, or only the agent, calls complete, if no story is left.
 pub(super) fn tell_unseen(console: &Console, open: &Loop<'_>) -> Result<(), Error> {
     if open.state.phase() == Phase::Complete {
         let mut status = Status::remembered(&open.state);
@@ -184,7 +184,7 @@ pub(super) fn tell_unseen(console: &Console, open: &Loop<'_>) -> Result<(), Erro
     Ok(())
 }
 
-/// Splits words into the change and the rest: a first word that names a loop, or the first of two, is the change.
+/// Splits words into the change and the rest: the first word is the change if it names a loop, or if there are two.
 pub(super) fn change_and_word(
     context: &Context<'_>,
     words: &[String],
@@ -202,8 +202,8 @@ pub(super) fn change_and_word(
     }
 }
 
-/// Returns the error about a word that names no loop, where no loop is meant without a name: that there is none, or are
-/// several, unless the word can be meant as the name of one.
+/// Returns the error about a word that names no loop, if a loop is needed: that there is none, or several, unless the
+/// word may be meant as a loop's name.
 fn which_is_missing(word: &str, unknown: Error, missing: Error) -> Error {
     let is_change = matches!(&unknown, Error::Open(OpenRefusal::UnknownLoop { name, changes, .. }) if changes.contains(name));
     let is_first =
@@ -215,7 +215,7 @@ fn which_is_missing(word: &str, unknown: Error, missing: Error) -> Error {
     }
 }
 
-/// Reports settings of `git -c` that an active loop does not follow: it keeps the list that it began with.
+/// Reports settings of `git -c` that an active loop ignores: it keeps its original list.
 pub(super) fn tell_fixed(open: &Loop<'_>) {
     for key in ["ralph.adapter", "ralph.stories"] {
         if open.context.configuration.given(key).is_some() {

@@ -1,5 +1,5 @@
-//! `git ralph run` with several changes, one after another or side by side, or with `--any`: those that no other run holds
-//! on a remote.
+//! `git ralph run` with several changes, one after another or in parallel, or with `--any`: changes that no other run
+//! holds on a remote.
 
 use std::env;
 use std::ffi::OsString;
@@ -38,7 +38,7 @@ pub(super) async fn run(screen: Screen, args: Args) -> Result<Exit, Error> {
     Box::pin(work(&command, schedule)).await
 }
 
-/// Works on the named changes side by side.
+/// Works on the named changes in parallel.
 async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Error> {
     let console = Console::new(screen);
     let context = console.context().await?;
@@ -80,7 +80,7 @@ async fn side_by_side(screen: Screen, args: Args, jobs: u16) -> Result<Exit, Err
     Box::pin(beside(&command, &words, Changes::named(changes), jobs, &context)).await
 }
 
-/// Returns the command that was typed, with `--keep`.
+/// Returns the typed command, with `--keep`.
 fn with_keep(words: &[OsString]) -> String {
     let mut words: Vec<String> = words.iter().map(|word| typed(word.to_string_lossy())).collect();
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -91,7 +91,7 @@ fn with_keep(words: &[OsString]) -> String {
     format!("git ralph {}", words.join(" "))
 }
 
-/// Returns the change of this name, which has a loop or a list here.
+/// Returns the change of this name, which must have a loop or a list in this work tree.
 fn find(context: &Context<'_>, name: &str, settings: &Settings) -> Result<Change, Error> {
     let change = Change::new(name)?;
     if !goes_on(context, &change) {
@@ -100,7 +100,7 @@ fn find(context: &Context<'_>, name: &str, settings: &Settings) -> Result<Change
     Ok(change)
 }
 
-/// Returns the schedule of the named changes. Refuses before any work if a later change could not begin.
+/// Returns the schedule of the named changes. Refuses, before any work, if a later change could not begin.
 async fn named(screen: Screen, args: &Args) -> Result<Schedule, Error> {
     let named = &args.changes;
     let console = Console::new(screen);

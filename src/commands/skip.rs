@@ -94,7 +94,7 @@ async fn ask(
     Ok(Exit::Done)
 }
 
-/// Returns the stories that are attempted now.
+/// Returns the stories that are being attempted.
 fn running_stories(context: &Context<'_>, state: &State) -> Vec<String> {
     let beside = Beside::all_of(&context.repo.common_dir, state).into_iter();
     let beside = beside.filter(Beside::is_running).map(|one| one.story);

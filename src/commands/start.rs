@@ -120,7 +120,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             ui::status::table(&status, console.columns())
         });
     }
-    // A signal during the gates ends the command; the loop has begun all the same.
+    // A signal during the gates ends the command, but the loop has begun.
     let signal = open.context.stop.signal();
     Ok(signal.map_or(Exit::Done, Exit::Signal))
 }

@@ -31,7 +31,7 @@ pub struct Args {
 
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     if args.short {
-        // A prompt needs a line or nothing, wherever it is shown.
+        // A shell prompt needs exactly one line or none, in any directory.
         if let Ok(dir) = here()
             && let Some(line) = status_line::line(&dir, args.change.as_deref()).await
         {
@@ -97,7 +97,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(exit)
 }
 
-/// Returns the status of a loop, with the remote that it was last on.
+/// Returns the status of a loop, including its last remote.
 async fn seen(context: &Context<'_>, state: &State) -> Result<Status, Error> {
     let mut status = Status::seen_from(context, state).await?;
     status.shared_on = last_remote(&context.repo, &state.change);

@@ -38,9 +38,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             (Some(question.pid), Some("question"))
         }
         (None, Some(holder)) if args.now => {
-            // For its word about why it ended.
+            // The process then reports this reason for its end.
             store.ask_to_stop(holder)?;
-            // The background jobs of a script ignore SIGINT.
+            // Background jobs of a script ignore SIGINT.
             kill(Pid::from_raw(holder), Signal::SIGTERM).map_err(Error::system("send a signal"))?;
             (Some(holder), Some("now"))
         }

@@ -39,7 +39,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         }
         // There is no loop of this name.
         (Err(_), Some(name)) => as_start_would(&context, &Change::new(name)?, &args.from).await?,
-        // Without a loop, the only change that there is.
+        // Without a loop, the only change.
         (Err(Error::Open(OpenRefusal::NoLoop { .. })), None) => {
             let settings = context.configuration.settings.clone();
             let change = match &args.from.path {
@@ -59,7 +59,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Returns the list as `start` would find it.
+/// Returns the list that `start` would find.
 async fn as_start_would(
     context: &Context<'_>,
     change: &Change,

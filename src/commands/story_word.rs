@@ -9,8 +9,8 @@ use crate::events::News;
 use crate::events::log::attempts;
 use crate::state::{State, Store};
 
-/// Returns the id of the story that a word names: that with this id, the one at this position of the list, or the only one
-/// whose id or title begins with the word. A word that names none is returned as it is.
+/// Returns the id of the story that a word names: the id itself, a position in the list, or a unique beginning of an id
+/// or title. Returns any other word unchanged.
 ///
 /// # Errors
 /// If several stories begin with the word.
@@ -21,7 +21,7 @@ pub(super) async fn story_named(context: &Context<'_>, state: &State, word: &str
     let known = known.chain(&progress.skipped);
     let mut ids: Vec<String> = known.cloned().collect();
     ids.extend(attempted(context, state).into_iter().map(|(story, _)| story));
-    // The command of a tracker is not run for what is known here.
+    // A tracker's command is not run if the state knows the id.
     if word.is_empty() || ids.iter().any(|id| id == word) {
         return Ok(word.to_owned());
     }
@@ -53,7 +53,7 @@ pub(super) async fn story_named(context: &Context<'_>, state: &State, word: &str
 /// Splits `<story>@<number>`; a word without a number is a story, `<story>@` its latest attempt, and `@` the latest of all.
 ///
 /// # Errors
-/// If what follows the last `@` is no number, or nothing was attempted.
+/// If the text after the last `@` is no number, or there was no attempt.
 pub(super) async fn story_and_attempt(
     context: &Context<'_>,
     state: &State,
@@ -77,7 +77,7 @@ pub(super) async fn story_and_attempt(
 }
 
 impl Console {
-    /// Opens the loop of a command that names an attempt. Returns with it the word that names the attempt, its story, and
+    /// Opens the loop of a command that names an attempt. Also returns the word that names the attempt, its story, and
     /// its number if the word has one.
     pub(super) async fn open_attempt(
         &self,
@@ -92,7 +92,7 @@ impl Console {
     }
 }
 
-/// Lists the attempts of the loop with their stories, in the order of time; the last may still run.
+/// Lists the attempts of the loop with their stories, in order of time; the last may still be running.
 fn attempted(context: &Context<'_>, state: &State) -> Vec<(String, u32)> {
     let store = Store::new(&context.repo.common_dir, &state.change);
     let entries = attempts(&store.file("events.jsonl")).unwrap_or_default();

@@ -49,7 +49,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Reads a message from standard input; a terminal has none.
+/// Reads a message from standard input, unless that is a terminal.
 fn from_input() -> Result<String, Error> {
     let (mut input, mut text) = (io::stdin().lock(), Vec::new());
     if !input.is_terminal() {
@@ -60,7 +60,7 @@ fn from_input() -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns the line about when the words are read.
+/// Returns a line that says when the message will be read.
 fn when_read(store: &Store, state: &State) -> String {
     let change = &state.change;
     let given = state.session_at_work().and_then(|session| session.given.as_ref());

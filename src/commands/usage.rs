@@ -1,4 +1,4 @@
-//! Explains mistakes in a command line: words that other programs use, and the command that does the same here.
+//! Explains errors in a command line: names the command of git-ralph for words known from other programs.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Cli;
 
-/// Words that people know from other programs, and the command to type instead.
+/// Words known from other programs, and the command to type instead.
 const OTHER_WORDS: &[(&[&str], &str)] = &[
     (&["resume", "continue", "go"], "to continue a loop: git ralph run"),
     (&["ls", "loops"], "to list the loops: git ralph status"),
@@ -31,14 +31,14 @@ const OTHER_WORDS: &[(&[&str], &str)] = &[
     (&["cleanup", "close", "end"], "to close a loop: git ralph finish"),
 ];
 
-/// Returns the error with better advice than clap's where that would mislead.
+/// Returns the error, with better advice where clap's is misleading.
 pub fn explained(mut error: clap::Error) -> clap::Error {
     match error.kind() {
-        // That would turn an option into the command of an agent.
+        // This advice would turn an option into an agent's command.
         ErrorKind::UnknownArgument => {
             let _ = error.remove(ContextKind::Suggested);
         }
-        // It lists hidden commands too.
+        // The list includes hidden commands.
         ErrorKind::MissingSubcommand => {
             let _ = error.remove(ContextKind::ValidSubcommand);
         }
@@ -60,15 +60,15 @@ pub fn explained(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns the text of an error in the command line of these words. It ends with the command that shows the help of the
-/// command that was typed: git answers `git ralph --help` with a manual page, which may not be installed.
+/// Returns the text of an error in this command line. It ends with the command that shows the typed command's help: git
+/// answers `git ralph --help` with a manual page, which may not be installed.
 pub fn text(error: &clap::Error, words: impl Iterator<Item = OsString>) -> String {
     let text = error.render().ansi().to_string();
     let Some((said, advice)) = text.rsplit_once("try '") else {
         return text;
     };
     let mut whole = Cli::command();
-    // The commands below a command are added as it is built.
+    // Subcommands are added when the command is built.
     whole.build();
     let (mut help, mut command) = ("git ralph".to_owned(), &whole);
     for word in words.skip(1) {

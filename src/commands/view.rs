@@ -11,7 +11,7 @@ use crate::state::Store;
 use crate::ui::view::{Model, Setup, ViewThread, Viewed, terminal};
 use crate::ui::{Screen, pager};
 
-/// Returns whether the view can be shown; says why not, if the user asked for it.
+/// Returns whether the view can be shown; reports why not, if the user requested it.
 pub(super) fn can_be_shown(screen: Screen, is_asked: bool) -> bool {
     let is_possible = !screen.quiet && !screen.json && terminal::is_there();
     if is_asked && !is_possible {
@@ -20,7 +20,7 @@ pub(super) fn can_be_shown(screen: Screen, is_asked: bool) -> bool {
     is_possible
 }
 
-/// Returns what a view of these changes needs.
+/// Returns the data for a view of these changes.
 pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: bool) -> Setup {
     let common_dir = &context.repo.common_dir;
     let mut loops = Vec::new();
@@ -52,7 +52,7 @@ pub(super) async fn setup(context: &Context<'_>, changes: &[Change], is_owner: b
     }
 }
 
-/// Begins the view of the loop that this process drives; prints where the loop stands when the user leaves it.
+/// Begins the view of the loop that this process drives; prints the state of the loop when the user leaves the view.
 pub(super) async fn begin(screen: Screen, context: &Context<'_>, change: &Change) -> Option<ViewThread> {
     let setup = setup(context, std::slice::from_ref(change), true).await;
     let (common_dir, change) = (context.repo.common_dir.clone(), change.clone());
@@ -63,7 +63,7 @@ pub(super) async fn begin(screen: Screen, context: &Context<'_>, change: &Change
     ViewThread::begin(setup, after).ok()
 }
 
-/// Says where a loop stands, and how it can be watched: the lines that stay when the view is left.
+/// Prints the state of a loop, and how to watch it: the lines that stay after the view is closed.
 pub(super) fn tell(screen: Screen, common_dir: &Path, change: &Change, purpose: &str) {
     if let Ok(Some(state)) = Store::new(common_dir, change).load() {
         screen.say(&format!(

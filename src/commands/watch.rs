@@ -79,7 +79,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let left = tokio::select! {
         left = &mut viewing => left,
         signal = stop.asked(1) => {
-            // The screen is given back first.
+            // The view closes first, and restores the screen.
             closing.ask();
             let _ = viewing.await;
             return Ok(Exit::Signal(signal));
@@ -111,7 +111,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(Exit::Done)
 }
 
-/// Asks how to finish a loop that has ended. The loop is locked only to read it: meanwhile others may continue.
+/// Asks how to finish a loop that has ended. Locks the loop only to read it: meanwhile others may continue it.
 async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(Choice, Summary), Error> {
     ui::set_subject(change);
     let open = engine::open(context, change).await?;
@@ -129,7 +129,7 @@ async fn ask(screen: Screen, context: Context<'_>, change: &Change) -> Result<(C
     Ok((chosen.unwrap_or(Choice::Quit), summary))
 }
 
-/// Does what was chosen for a loop, as git ralph finish and git ralph skip do.
+/// Executes the choice for a loop, as git ralph finish and git ralph skip do.
 async fn act(console: &Console, change: &Change, choice: Choice) -> Result<(), Error> {
     let mut open = console.open(Some(change.as_str())).await?;
     match closes(choice) {
@@ -145,7 +145,7 @@ async fn act(console: &Console, change: &Change, choice: Choice) -> Result<(), E
     }
 }
 
-/// Returns the changes to watch: the one named, else all that are live, else the only one that there is.
+/// Returns the changes to watch: the named one, else all live ones, else the only one.
 fn watched(context: &Context<'_>, name: Option<&str>) -> Result<Vec<Change>, Error> {
     if name.is_none() {
         let common_dir = &context.repo.common_dir;
@@ -158,7 +158,7 @@ fn watched(context: &Context<'_>, name: Option<&str>) -> Result<Vec<Change>, Err
     Ok(vec![resolve(context, name)?])
 }
 
-/// Prints what happens until every loop has stopped; returns the exit code of the first that did not end well.
+/// Prints events until every loop has stopped; returns the exit code of the first that did not end well.
 async fn plain(
     screen: Screen,
     context: &Context<'_>,

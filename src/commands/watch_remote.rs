@@ -17,10 +17,10 @@ use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch};
 use crate::ui::{self, Screen};
 
-/// The time between two looks.
+/// Interval between two listings.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Watches until no run works on a loop and none can take one; returns whether any of them needs attention then.
+/// Watches until no run works on a loop and none can take one; returns whether any loop then needs attention.
 pub(super) async fn run(
     screen: Screen,
     context: &Context<'_>,
@@ -68,13 +68,13 @@ pub(super) async fn run(
     }
 }
 
-/// Lists the loops on the remote. One that is finished there is open if its list here has grown, as for a run.
+/// Lists the loops on the remote. A finished one counts as open if its local list has grown, as for a run.
 async fn look(context: &Context<'_>, server: &Server, holders: &mut Watch) -> Result<Vec<Entry>, Error> {
     let lists = lists(context, &context.configuration.settings).await;
     on_remote(server, &lists, holders).await
 }
 
-/// Returns the exit code if no run works on any of them, or can.
+/// Returns the exit code if no run works on any of the loops, or can.
 fn exit_of(entries: &[Entry]) -> Option<Exit> {
     let standings: Vec<Standing> = entries.iter().map(Entry::standing).collect();
     if standings
@@ -93,14 +93,14 @@ struct Watching {
     json: bool,
     remote: String,
     known: BTreeMap<Change, Entry>,
-    /// The time of the last look that was answered.
+    /// The time of the last successful listing.
     seen: Option<Timestamp>,
-    /// True if the remote did not answer at the last look.
+    /// True if the remote did not answer the last listing.
     is_silent: bool,
 }
 
 impl Watching {
-    /// Tells what has changed since the last look.
+    /// Prints the changes since the last listing.
     fn tell(&mut self, entries: Vec<Entry>, now: Timestamp) {
         if self.is_silent && !self.json {
             self.screen
@@ -144,7 +144,7 @@ impl Watching {
         self.line(&document);
     }
 
-    /// Tells once that the remote does not answer, and when it did.
+    /// Prints once that the remote does not answer, and the time of its last answer.
     fn tell_silence(&mut self, words: &str, now: Timestamp) {
         if std::mem::replace(&mut self.is_silent, true) {
             return;
@@ -163,7 +163,7 @@ impl Watching {
     }
 }
 
-/// Returns whether there is nothing to print: a holder that renews its lease is the usual case.
+/// Returns whether there is nothing to print: a renewed lease is the usual case.
 fn is_same(old: &Entry, new: &Entry) -> bool {
     let of = |entry: &Entry| Entry {
         renewed: None,
