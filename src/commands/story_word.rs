@@ -50,7 +50,7 @@ pub(super) async fn story_named(context: &Context<'_>, state: &State, word: &str
     }
 }
 
-/// Splits `<story>@<number>`; a word without a number is a story, `<story>@` its latest attempt, and `@` the latest of all.
+/// Parses `<story>@<number>`; `<story>` alone is a story, `<story>@` its latest attempt, and `@` the latest of all.
 ///
 /// # Errors
 /// If the text after the last `@` is no number, or there was no attempt.

@@ -1,4 +1,4 @@
-//! `git ralph watch --remote`: lists the loops on a remote again and again, and tells what has changed, and when it was seen.
+//! `git ralph watch --remote`: lists a remote's loops repeatedly, and prints changes with the time of the listing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Reports in a loop's status what the process that holds the loop does.
+//! Reports, in a loop's status, the activity of the process that holds the loop.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ pub struct Asked {
     pub pid: i32,
     /// The name of its machine; null if it has none.
     pub host: Option<String>,
-    /// Time since which it asks.
+    /// The time at which it began to ask.
     pub since: Timestamp,
     /// The question.
     pub question: String,
     /// The possible answers.
     pub options: Vec<String>,
-    /// The process, for people.
+    /// A description of the process, for display.
     #[serde(skip)]
     pub process: String,
 }
@@ -55,7 +55,7 @@ pub struct RunningAttempt {
     pub rounds: u32,
     /// Time of its beginning.
     pub since: Timestamp,
-    /// Time of its last output; that of its beginning if it has printed nothing.
+    /// Time of its last output, or of its beginning without any.
     pub last_output: Timestamp,
     /// The gate or the reviewer that judges it; null while the agent works.
     pub gate: Option<RunningGate>,
@@ -87,7 +87,7 @@ impl RunningAttempt {
     }
 }
 
-/// A gate that runs before any attempt in a status.
+/// In a status, a gate that runs before the first attempt.
 #[derive(Clone, Debug, Serialize)]
 pub struct GateAtWork {
     /// The process id of the git-ralph that runs it.
@@ -118,7 +118,7 @@ pub struct Waiting {
     pub pid: Option<i32>,
     /// Time at which it tries again.
     pub until: Timestamp,
-    /// The agent's words about it.
+    /// The agent's message about it.
     pub reason: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Shows the output of an attempt to people: its log, with the JSON of an agent put into words.
+//! Shows the output of an attempt to the user: its log, with an agent's JSON as text.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,26 +10,26 @@ use crate::fs::{FileError, Links, file_error, open_regular};
 /// Number of bytes of the log that are read in one step.
 const PIECE: usize = 64 * 1024;
 
-/// Number of bytes of a line beyond which it is not read as a whole.
+/// Number of bytes of a line beyond which it is not read completely.
 const LONG: usize = 4 << 20;
 
 /// Reads the log of an attempt, even while it grows.
 pub struct AttemptOutput {
     file: File,
-    /// Puts JSON into words; without it, the log is shown unchanged, byte for byte.
+    /// Converts JSON to text; without it, the log is shown unchanged, byte for byte.
     words: Option<Box<Words>>,
-    /// True if the rest of a line is passed over, because its beginning was.
+    /// True if the rest of a line is skipped because its beginning was.
     passes_over: bool,
 }
 
-/// Puts whole lines of JSON into words; everything else is unchanged.
+/// Converts complete lines of JSON to text; leaves everything else unchanged.
 struct Words {
     decoder: Decoder,
-    /// The top directory of the work tree, with a slash at its end, which paths in the words do not repeat.
+    /// The top directory of the work tree, with a final slash, which is removed from paths in the text.
     top: Option<String>,
     /// The part of a line read so far.
     begun: Vec<u8>,
-    /// The way of the rest of a long line; `None` at the beginning of a line.
+    /// The treatment of the rest of a long line; `None` at the beginning of a line.
     long: Option<Long>,
 }
 
@@ -40,7 +40,7 @@ enum Long {
 }
 
 impl AttemptOutput {
-    /// Opens the log of an attempt whose agent prints this format; without a format, its bytes are shown.
+    /// Opens the log of an attempt whose agent prints this format; without a format, shows the bytes.
     pub fn open(log: &Path, format: Option<Format>) -> Result<Self, FileError> {
         let file = open_regular(log, Links::Refused);
         let file = file.map_err(|source| file_error("read", log, source))?;
@@ -57,13 +57,13 @@ impl AttemptOutput {
         })
     }
 
-    /// Opens the log of an attempt by the name of its format, which may be unknown; `raw` shows its bytes.
+    /// Opens the log of an attempt by the name of its format, which may be unknown; `raw` shows the bytes.
     pub fn open_named(log: &Path, format: Option<&str>, raw: bool) -> Result<Self, FileError> {
         let format = format.and_then(|name| name.parse().ok()).unwrap_or(Format::Auto);
         Self::open(log, (!raw).then_some(format))
     }
 
-    /// Shows paths below this work tree from its top.
+    /// Shows paths below this work tree relative to its top.
     pub fn below(mut self, top: &Path) -> Self {
         if let Some(words) = &mut self.words {
             words.top = Some(format!("{}/", top.display())).filter(|top| top != "//");
@@ -71,7 +71,7 @@ impl AttemptOutput {
         self
     }
 
-    /// Passes over all of the present log but its last bytes; returns true if there is so much of it.
+    /// Skips the present log except its last bytes; returns true if anything was skipped.
     pub fn pass_over_all_but(&mut self, kept: u64) -> io::Result<bool> {
         let read = self.file.stream_position()?;
         let length = self.file.metadata()?.len();
@@ -79,7 +79,7 @@ impl AttemptOutput {
             return Ok(false);
         }
         if read == 0 {
-            // The format shows at the beginning.
+            // The format is detected at the beginning.
             self.read()?;
         }
         self.file.seek(SeekFrom::Start(length - kept))?;
@@ -110,13 +110,13 @@ impl AttemptOutput {
         }))
     }
 
-    /// Returns the model, and what has been used so far, as far as the output that was read says it.
+    /// Returns the model and its use, according to the output read so far.
     pub fn usage(&self) -> Usage {
         let words = self.words.as_ref();
         words.map_or_else(Usage::default, |words| words.decoder.usage())
     }
 
-    /// Returns the rest of a last line without its end.
+    /// Returns the last, unfinished line.
     pub fn rest(&mut self) -> Vec<u8> {
         match &mut self.words {
             None => Vec::new(),
@@ -130,7 +130,7 @@ impl AttemptOutput {
 }
 
 impl Words {
-    /// Puts whole lines of JSON into words; returns every other line unchanged.
+    /// Converts complete lines of JSON to text; returns every other line unchanged.
     fn take(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut words = Vec::new();
         for part in piece.split_inclusive(|byte| *byte == b'\n') {
@@ -157,7 +157,7 @@ impl Words {
         words
     }
 
-    /// Takes a line, or the beginning of a long one; returns the way of its rest.
+    /// Takes a line, or the beginning of a long one; returns the treatment of its rest.
     fn line(&mut self, line: &[u8], words: &mut Vec<u8>) -> Long {
         let is_json = line.trim_ascii_start().starts_with(b"{");
         if is_json {
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(seen, format!("{huge}\nend\n").as_bytes());
     }
 
-    /// Returns the length of the log once this piece has been written.
+    /// Returns the length of the log after this piece has been written.
     fn seen_so_far(piece: &[u8]) -> usize {
         piece.as_ptr() as usize - LOG.as_ptr() as usize + piece.len()
     }

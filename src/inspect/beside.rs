@@ -1,4 +1,4 @@
-//! Reports the attempts that are made at other stories of a loop, side by side, and those that the loop has not taken in yet.
+//! Reports the parallel attempts of a loop, including those that the loop has not taken in yet.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ use crate::events::log::LogEntry;
 use crate::names::Change;
 use crate::state::{Phase, State, Store, Verdict, sides};
 
-/// The stage of such an attempt.
+/// The stage of a parallel attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// Its process runs.
     #[default]
     Running,
-    /// Its agent has promised the story; the loop has not judged it yet.
+    /// Its agent has made a promise; the loop has not judged it yet.
     Promised,
     /// It has ended without success; the loop has not counted it yet.
     Failed,
@@ -40,7 +40,7 @@ pub struct Beside {
     pub side: Change,
     /// Its work tree.
     pub worktree: String,
-    /// The same, as a path.
+    /// The path of its work tree.
     #[serde(skip)]
     pub top: PathBuf,
     /// Retries that are left if it fails.
@@ -56,7 +56,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Returns the attempts beside each other of a loop, in the order of their places, without the one that is judged now.
+    /// Returns the parallel attempts of a loop, in the order of their places, except the one being judged.
     pub fn all_of(common_dir: &Path, state: &State) -> Vec<Self> {
         let judged = state.attempted().map(|story| story.id.as_str());
         let mut all = Self::all_there(common_dir, &state.change);
@@ -64,7 +64,7 @@ impl Beside {
         all
     }
 
-    /// Returns the same, with the one that is judged.
+    /// Returns the parallel attempts, including the one being judged.
     pub(super) fn all_there(common_dir: &Path, change: &Change) -> Vec<Self> {
         let sides = sides(common_dir, change).unwrap_or_default();
         sides
@@ -79,7 +79,7 @@ impl Beside {
         let running = RunningAttempt::of(common_dir, &state);
         let stage = match (&running, state.phase()) {
             (Some(_), _) => Stage::Running,
-            // The other stories of the list are none of its own.
+            // The other stories of its list are not its own.
             (None, Phase::Complete) => Stage::Promised,
             (None, Phase::Failed | Phase::Exhausted) => Stage::Failed,
             (None, _) => Stage::Interrupted,
@@ -110,7 +110,7 @@ impl Beside {
         })
     }
 
-    /// Returns whether the loop has it among its own attempts.
+    /// Returns whether the loop already has it among its own attempts.
     pub(super) fn is_among(&self, attempts: &[LogEntry]) -> bool {
         let mut own = attempts.iter().map(|entry| &entry.attempt);
         own.any(|own| {

@@ -1,5 +1,5 @@
-//! Filters of git's configuration that git-ralph's own git runs outside of the box although they may be what an attempt
-//! wrote.
+//! Filters of git's configuration that git-ralph's own git runs outside the sandbox although an attempt may have
+//! written their program.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub struct Loose {
 }
 
 impl Loose {
-    /// Returns what it means.
+    /// Returns the warning about the filter.
     pub fn message(&self) -> String {
         let Self { key, command } = self;
         format!(
@@ -22,7 +22,7 @@ impl Loose {
         )
     }
 
-    /// Returns what to type.
+    /// Returns the advice about the filter.
     pub fn hint(&self) -> String {
         let key = typed(&self.key);
         format!(

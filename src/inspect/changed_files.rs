@@ -1,5 +1,5 @@
-//! The files that an attempt has changed so far, for display: read without a lock, in a short time or not
-//! at all; and an index with which git shows them.
+//! The files that an attempt has changed so far, for display: read without a lock, within a short time or not at all;
+//! and an index with which git shows them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use crate::git::{Git, GitError};
 use crate::settings::BoxMode;
 use crate::state::{State, Store};
 
-/// The longest time that git may take.
+/// Maximum time for git.
 const LIMIT: Duration = Duration::from_secs(2);
-/// What git may print and take meanwhile.
+/// The bounds of git's output and memory.
 const BOUNDS: Bounds = Bounds {
     output: 4 << 20,
     memory: 512 << 20,
@@ -31,24 +31,24 @@ pub struct Of {
     pub story: String,
     /// The number of the attempt.
     pub attempt: u32,
-    /// True if its work is in the work tree now; false if it is what the attempt left.
+    /// True if its work is in the work tree now; false if a commit keeps it.
     pub runs: bool,
 }
 
-/// The files by their paths, each with git's letter for its change.
+/// The changed files by path, each with git's letter for its change.
 pub type Changed = BTreeMap<String, char>;
 
-/// The reason why they are not known.
+/// The reason why the changed files are unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// Git took too long, or printed too much: another try would do the same.
+    /// Git took too long, or printed too much: a retry would have the same result.
     TooLong,
-    /// Git cannot tell them now.
+    /// Git cannot list them now.
     NotNow(String),
 }
 
-/// Reads the files that an attempt of a loop has changed, in a thread that may wait for it. Takes no lock, and writes
-/// nothing: what the attempt does with git meanwhile is not disturbed.
+/// Reads the files that an attempt of a loop has changed, in a thread that may block. Takes no lock, and writes
+/// nothing: does not disturb the attempt's use of git.
 pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
     let since = Instant::now();
     let not_now = |error: String| {
@@ -75,12 +75,12 @@ pub fn changed_files(store: &Store, of: &Of) -> Result<Changed, Unknown> {
 /// The name of the copy in its directory.
 const INDEX: &str = "index";
 
-/// A copy of a work tree's index that has an entry for each new file too, so that `git diff <commit>` shows these files. It
-/// is removed with this value.
+/// A copy of a work tree's index with an entry for each new file too, so that `git diff <commit>` shows these files. It
+/// is removed on drop.
 #[derive(Debug)]
 pub struct WithNewFiles {
     dir: TempDir,
-    /// The repositories inside the work tree whose files it does not have.
+    /// The repositories inside the work tree whose files the copy lacks.
     pub nested: Vec<String>,
 }
 
@@ -93,10 +93,10 @@ impl WithNewFiles {
         Self::make_with(git_of(store, state), own_output(store, state)).await
     }
 
-    /// Makes the copy as [`Self::make`] does, and waits for it in a thread of its own: the caller may be a task.
+    /// Makes the copy as [`Self::make`] does, and waits for it in a separate thread: the caller may be a task.
     ///
     /// # Errors
-    /// See there.
+    /// As for [`Self::make`].
     pub fn make_now(store: &Store, state: &State) -> Result<Self, GitError> {
         let made = Self::make_with(git_of(store, state), own_output(store, state));
         std::thread::scope(|scope| {
@@ -133,7 +133,7 @@ impl WithNewFiles {
         if new.is_empty() {
             return Ok(Self { dir, nested });
         }
-        // Git compares the content: the entry has no times of the file.
+        // Git compares the content: the entry has no times.
         let empty = git.cmd("hash-object", ["--stdin"]).stdin("").text().await?;
         let entry = format!("100644 {}\t", empty.trim_end());
         let lines = new.iter().map(|path| [entry.as_bytes(), path, b"\0"].concat());
@@ -149,16 +149,16 @@ impl WithNewFiles {
     }
 }
 
-/// Returns the words about such repositories.
+/// Returns a note about repositories that are not shown.
 pub fn not_shown(nested: &[String]) -> String {
     format!("not shown, because they are repositories: {}", nested.join(", "))
 }
 
-/// The options of a `git diff` that runs none of the programs that a configuration has for it.
+/// The options of a `git diff` that runs no configured programs.
 const WITHOUT_PROGRAMS: [&str; 2] = ["--no-ext-diff", "--no-textconv"];
 
-/// The arguments of a `git diff` that reads such a copy, before the commit: it writes no tree of the copy, and no index of a
-/// submodule, and runs nothing that the attempt may be writing.
+/// The arguments of a `git diff` that reads such a copy, before the commit: it writes no tree of the copy, and no index
+/// of a submodule, and runs no file that the attempt may have written.
 pub const DIFF: [&str; 6] = [
     "-c",
     "index.sparse=false",
@@ -168,8 +168,8 @@ pub const DIFF: [&str; 6] = [
     WITHOUT_PROGRAMS[1],
 ];
 
-/// Returns the arguments of a `git diff` of two commits of a loop. Where an attempt of it has had a box, or will have one, no
-/// program is run that the attempt may have written.
+/// Returns the arguments of a `git diff` of two commits of a loop. If an attempt of it has, or will have, a sandbox,
+/// git runs no program that the attempt may have written.
 ///
 /// # Errors
 /// If the events cannot be read.
@@ -189,7 +189,7 @@ fn runtime() -> Result<Runtime, GitError> {
     Ok(runtime.map_err(|source| file_error("start", Path::new("git"), source))?)
 }
 
-/// Returns the files to which the output of the process goes that holds the loop: no new one of them is work.
+/// Returns the files that receive the output of the process that holds the loop: they do not count as work.
 fn own_output(store: &Store, state: &State) -> Vec<Vec<u8>> {
     files_of_holder(store, state.work_tree())
 }
@@ -199,7 +199,7 @@ fn git_of(store: &Store, state: &State) -> Git {
     Git::at_top(state.work_tree()).with_index(state.common.strategy.loop_index(&store.dir()))
 }
 
-/// Reads the differences of two states, or of the work tree from the checkpoint.
+/// Reads the differences between two states, or between the checkpoint and the work tree.
 async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> Result<Changed, GitError> {
     let git = git_of(store, state).with_limit(LIMIT);
     if let Some((from, to)) = range {
@@ -207,7 +207,7 @@ async fn read(store: &Store, state: &State, range: Option<(String, String)>) -> 
     }
     let mut changed = Changed::new();
     if state.has_branch() {
-        // Commits of the agent's own.
+        // Commits made by the agent.
         changed = names_and_letters(&between(&git, state.checkpoint().as_str(), "HEAD").await?);
     }
     let args = [
@@ -233,7 +233,7 @@ async fn between(git: &Git, from: &str, to: &str) -> Result<Vec<Vec<u8>>, GitErr
     git.cmd("diff-tree", args).within(BOUNDS).fields().await
 }
 
-/// Reads what `git diff-tree --name-status -z` prints.
+/// Parses the output of `git diff-tree --name-status -z`.
 fn names_and_letters(fields: &[Vec<u8>]) -> Changed {
     let pairs = fields.chunks_exact(2);
     let named = pairs.filter_map(|pair| {
@@ -243,8 +243,8 @@ fn names_and_letters(fields: &[Vec<u8>]) -> Changed {
     named.collect()
 }
 
-/// Reads what `git status --porcelain=v1 -z` prints. If HEAD is not the checkpoint, only the second letter counts: the index
-/// is the checkpoint's.
+/// Parses the output of `git status --porcelain=v1 -z`. If HEAD is not the checkpoint, only the second letter counts:
+/// the index is the checkpoint's.
 fn of_status(fields: &[Vec<u8>], is_head_the_checkpoint: bool) -> Changed {
     let named = fields.iter().filter_map(|field| {
         let ([staged, unstaged, b' '], path) = field.split_first_chunk()? else {

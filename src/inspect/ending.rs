@@ -1,12 +1,12 @@
-//! Tells how a loop was closed.
+//! Finds how a loop was closed.
 
 use crate::events::What;
 use crate::events::log::read_events;
 use crate::git::Repo;
 use crate::state::{State, Store};
 
-/// Returns how a loop was closed: cleanup, keep, abort or aside. If an earlier version closed it, its events say so; `None` if
-/// they do not.
+/// Returns how a loop was closed: cleanup, keep, abort or aside. If an earlier version closed it, reads its events;
+/// `None` if these do not say.
 pub(super) fn how_closed(repo: &Repo, state: &State) -> Option<String> {
     if let Some(closed) = state.here.closed {
         return Some(closed.to_string());

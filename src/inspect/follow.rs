@@ -1,5 +1,5 @@
-//! Follows a loop by its files: its events, its state, and the process that drives it. Takes no lock and writes nothing,
-//! so it can look at a loop of any process, and of any day.
+//! Follows a loop by its files: its events, its state, and the process that drives it. Takes no lock and writes
+//! nothing, so it can follow a loop of any process, even a finished one.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,32 +20,32 @@ use crate::state::{AwaitingChoice, Phase, State, Store};
 
 /// Number of bytes that are read in one step.
 const PIECE: u64 = 256 * 1024;
-/// The longest line that is kept; no event is as long.
+/// Maximum length of a kept line; no event is as long.
 const LONGEST: usize = 16 << 20;
-/// The interval between two looks for the process that drives the loop.
+/// The interval between two checks for the process that drives the loop.
 const DRIVER: Duration = Duration::from_secs(1);
 
-/// Reads the whole lines of a file that grows, also if another file takes its place.
+/// Reads the complete lines of a growing file, even if another file replaces it.
 #[derive(Debug, Default)]
 pub struct LineTail {
     path: PathBuf,
     open: Option<(File, u64)>,
     read: u64,
-    /// A line without its end, which may still be written.
+    /// An incomplete line, which may still be written.
     begun: Vec<u8>,
 }
 
-/// The lines since the last look.
+/// The lines since the last call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lines {
-    /// True if they begin a new file: those before are of another.
+    /// True if they begin a new file: earlier lines belong to another one.
     pub restarted: bool,
     /// The lines, without their ends.
     pub lines: Vec<Vec<u8>>,
 }
 
 impl LineTail {
-    /// Makes a reader of a file that need not exist yet.
+    /// Makes a reader of a file, which need not exist yet.
     pub fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -53,10 +53,10 @@ impl LineTail {
         }
     }
 
-    /// Returns the lines that are new since the last look.
+    /// Returns the new lines since the last call.
     pub fn poll(&mut self) -> io::Result<Lines> {
         let mut found = Lines::default();
-        // What was written before another file took its place is read first.
+        // The rest of a replaced file is read first.
         self.read_on(&mut found.lines)?;
         let Some(now) = kind_of(&self.path).map_err(|error| error.source)? else {
             return Ok(found);
@@ -110,31 +110,31 @@ impl LineTail {
 pub struct LoopFollower {
     store: Store,
     events: LineTail,
-    /// The file of the state that was read last: its inode and time of change.
+    /// The last read state file: its inode and change time.
     seen: Option<(u64, i64, i64)>,
-    /// The beginning of the loop in it.
+    /// The start of the loop according to this file.
     started: Option<Timestamp>,
     driver: Option<(Instant, bool)>,
-    /// The repository, and the change.
+    /// The repository's common directory, and the change.
     of: (PathBuf, Change),
-    /// The attempts that are made side by side.
+    /// The parallel attempts.
     beside: Vec<Beside>,
-    /// The question in the state that was read last.
+    /// The question in the last read state.
     asks: Option<AwaitingChoice>,
-    /// The pace of a replay, and the state that is shown at its end.
+    /// The pace of a replay, and the state to show at its end.
     replay: Option<(Pace, Option<Box<State>>)>,
 }
 
-/// The news of a loop since the last look.
+/// The news of a loop since the last call.
 #[derive(Debug, Default)]
 pub struct News {
-    /// True if the events before are of another file.
+    /// True if earlier events belong to another file.
     pub restarted: bool,
     /// The lines of events as they are in the file.
     pub lines: Vec<Vec<u8>>,
     /// The events.
     pub events: Vec<Event>,
-    /// The stories of a loop that has begun since the last look, as [`stories_of`] returns them.
+    /// The stories of a loop that has begun since the last call, as [`stories_of`] returns them.
     pub listed: Option<Vec<(String, String, bool)>>,
     /// The state, if it has changed.
     pub state: Option<Box<State>>,
@@ -142,9 +142,9 @@ pub struct News {
     pub is_gone: bool,
     /// True if a process drives the loop now, or asks the user.
     pub is_driven: bool,
-    /// The question that it asks.
+    /// The question that the process asks.
     pub asks: Option<AwaitingChoice>,
-    /// The attempts that run side by side.
+    /// The running parallel attempts.
     pub beside: Vec<Beside>,
 }
 
@@ -165,7 +165,7 @@ impl LoopFollower {
         }
     }
 
-    /// Shows what has happened again, this many times as fast.
+    /// Replays the events, at this multiple of their speed.
     pub fn replay(&mut self, speed: f64) {
         self.replay = Some((Pace::new(speed), None));
     }
@@ -175,8 +175,8 @@ impl LoopFollower {
         &self.store
     }
 
-    /// Reads the files. What cannot be read now is read by the next call. A loop that is replayed is driven until its
-    /// last event.
+    /// Reads the files. Unreadable ones are read by the next call. A replayed loop counts as driven until its last
+    /// event.
     pub fn poll(&mut self) -> News {
         let mut news = self.look();
         if let Some((pace, state)) = &mut self.replay {
@@ -229,7 +229,7 @@ impl LoopFollower {
         news
     }
 
-    /// Returns whether a process holds the loop; looked up once a second, with what runs beside.
+    /// Returns whether a process holds the loop; checked once a second, together with the parallel attempts.
     fn is_driven(&mut self) -> bool {
         let now = Instant::now();
         match self.driver {
@@ -245,14 +245,14 @@ impl LoopFollower {
     }
 }
 
-/// Returns whether a process holds the loop. The lock is tried only if the process that took it last is alive, so that
-/// a command that takes it at the same moment is hardly ever in its way.
+/// Returns whether a process holds the loop. Tries the lock only if the process that took it last is alive, so that it
+/// hardly ever blocks a command that takes the lock at the same moment.
 pub fn is_driven(store: &Store) -> bool {
     let is_alive = |pid: i32| kill(Pid::from_raw(pid), None).is_ok();
     store.holder().is_none_or(is_alive) && store.is_held()
 }
 
-/// Returns the question that a process asks about the loop while no process holds it.
+/// Returns the question of a process about the loop while no process holds the loop.
 pub fn asked(store: &Store) -> Option<AwaitingChoice> {
     let state = store.load_live().ok().flatten()?;
     state.asked().cloned()
@@ -264,8 +264,8 @@ pub fn driver(store: &Store) -> Option<i32> {
     holder.or_else(|| Some(asked(store)?.pid))
 }
 
-/// Returns the ids and titles of a loop's stories, and whether the list marks each as complete. A list that a command prints
-/// is not asked for: a command that looks runs nothing.
+/// Returns the ids and titles of a loop's stories, and whether the list marks each as complete. Does not run a command
+/// that prints the list: a display runs nothing.
 pub fn stories_of(state: &State) -> Vec<(String, String, bool)> {
     if state.phase() == Phase::Finished {
         return Vec::new();

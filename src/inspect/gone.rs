@@ -1,4 +1,4 @@
-//! Work of a loop that is not where its last checkpoint left it.
+//! Work of a loop that is missing since its last checkpoint.
 
 use crate::engine::position::{checkpoint_gone, refuse_operation};
 use crate::engine::work_stashed;
@@ -8,8 +8,8 @@ use crate::state::{Phase, State};
 
 const TO_CHECKPOINT: &str = "to continue from the checkpoint, with what came after it as edits";
 
-/// Returns what the next step of a loop that is at rest says if its work is gone, and the command that brings it back, with
-/// its purpose: the branch, on which `head` is, no longer contains the checkpoint, or the user has stashed the work.
+/// Returns the message of the next step of a loop at rest if its work is gone, and the command that restores it, with
+/// its purpose: the branch, which `head` is on, no longer contains the checkpoint, or the user has stashed the work.
 pub(super) async fn work_gone(
     repo: &Repo,
     head: &Head,
@@ -34,7 +34,7 @@ pub(super) async fn work_gone(
     Some((away.to_string(), Some(pop)))
 }
 
-/// Returns the words about an operation of git's that is in progress in the loop's work tree, unless it is of an attempt.
+/// Returns a message about a git operation in progress in the loop's work tree, unless it belongs to an attempt.
 pub(super) async fn operation_in(repo: &Repo, state: &State) -> Option<String> {
     if !state.is_live() || state.phase() == Phase::Running || state.intent.is_some() {
         return None;

@@ -1,4 +1,4 @@
-//! The two or three commands that come next: `status` and the end of a step show the same ones.
+//! The two or three commands to type next, shown by `status` and at the end of a step.
 
 use super::status::{Status, Traces};
 use crate::names::{NO_CHANGE, typed, typed_path};
@@ -11,7 +11,7 @@ pub struct NextStep {
     pub command: String,
     /// Its purpose.
     pub purpose: &'static str,
-    /// True if it only shows something.
+    /// True if the command only shows something.
     pub only_shows: bool,
 }
 
@@ -24,7 +24,7 @@ pub enum Driver {
     Run,
 }
 
-/// Returns a whole command.
+/// Returns a shell command.
 fn types(command: &str, purpose: &'static str) -> NextStep {
     NextStep {
         command: command.to_owned(),
@@ -101,7 +101,7 @@ impl Status {
             return Vec::new();
         }
         if self.waiting.is_some() {
-            // That process holds the loop.
+            // The other process holds the loop.
             return vec![self.log()];
         }
         if !self.beside.is_empty() && self.phase != Phase::Finished {
@@ -194,7 +194,7 @@ impl Status {
         first.chain(again).chain(steps).collect()
     }
 
-    /// Returns the command that tries the story again and lets it change tests, if it may need that.
+    /// Returns the command that tries the story again and lets it change tests, if it may need to.
     fn with_leave(&self, driver: Driver) -> Option<NextStep> {
         self.current.as_ref().filter(|current| current.needs_leave)?;
         let retry = format!("{} --allow-test-changes", self.step("retry", driver));
@@ -242,7 +242,7 @@ impl Status {
         steps
     }
 
-    /// Returns the command that continues a loop which is on a remote, and keeps it there.
+    /// Returns the command that continues a loop on its remote, and updates it there.
     fn there(&self) -> Option<NextStep> {
         let remote = self.shared_on.as_ref()?;
         let line = format!("run {} --remote {}", typed(&self.change), typed(remote));
@@ -263,7 +263,7 @@ impl Status {
         })
     }
 
-    /// Returns the command that shows the latest attempt, if there is something to see.
+    /// Returns the command that shows the latest attempt, if it changed anything.
     fn diff(&self) -> Option<NextStep> {
         let current = self.current.as_ref()?;
         let is_failed = matches!(self.phase, Phase::Failed | Phase::Exhausted);

@@ -1,4 +1,4 @@
-//! The pace at which the events of a loop are shown again: as they came, or faster or slower.
+//! The pace of a replay of a loop's events: the original one, or faster or slower.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::events::Event;
 
-/// The longest silence between two events, in seconds: a night that is over is no waiting.
+/// Maximum pause between two events, in seconds: a past night is not waited for.
 const LONGEST: f64 = 2.0;
 
 /// Holds events back until they are due.
@@ -15,9 +15,9 @@ const LONGEST: f64 = 2.0;
 pub struct Pace {
     /// The factor: 2 is twice as fast.
     speed: f64,
-    /// The time of the first look, on both clocks.
+    /// The time of the first call, by both clocks.
     begun: Option<(Instant, Timestamp)>,
-    /// The time of the last event that was read, and how long after the beginning it is due.
+    /// The time of the last event read, and its offset in the replay.
     last: Option<(Timestamp, Duration)>,
     held: VecDeque<(Duration, Event)>,
 }

@@ -1,4 +1,4 @@
-//! The status of a loop by the place where it works: its work tree, and the branch that is checked out there.
+//! The status of a loop according to its work tree, and the branch that is checked out there.
 
 use super::gone::{operation_in, work_gone};
 use super::status::Status;
@@ -11,7 +11,7 @@ use crate::names::typed;
 use crate::state::{Ending, Intent, State, Store};
 
 impl Status {
-    /// Returns the status of a loop as HEAD and the files of its work tree tell it.
+    /// Returns the status of a loop according to HEAD and the files of its work tree.
     pub(super) async fn where_it_is(repo: &Repo, head: &Head, state: &State) -> Result<Self, Error> {
         let top = &repo.top;
         if state.work_tree() != top.as_path() {
@@ -79,8 +79,8 @@ impl Status {
         })
     }
 
-    /// Returns the status of a loop whose `finish` or `abort` was cut off and waits for a command that takes a step: the same
-    /// command completes it. HEAD, the branch and the list may already be as after it.
+    /// Returns the status of a loop whose `finish` or `abort` was interrupted: the same command completes it. HEAD, the
+    /// branch and the list may already be in the final state.
     fn in_cut_off_end(repo: &Repo, state: &State) -> Option<Self> {
         let Some(Intent::End(plan)) = &state.intent else {
             return None;

@@ -23,7 +23,7 @@ pub struct SessionStatus {
 }
 
 impl SessionStatus {
-    /// Describes the session of a live loop; returns `None` if the loop has gone on without it.
+    /// Describes the session of a live loop; returns `None` if the loop has continued without it.
     pub(super) fn of(state: &State) -> Option<Self> {
         let session = state.here.session.as_ref().filter(|_| state.is_live())?;
         let attempted = |story: &str| state.current_at(story).map_or(0, |current| current.attempt);

@@ -48,25 +48,25 @@ pub struct Status {
     pub worktree: Option<String>,
     /// The latest checkpoint.
     pub checkpoint: Oid,
-    /// The words that name the stories in commands.
+    /// The names of the stories in commands.
     #[serde(skip)]
     pub names: ShortNames,
     /// Number of all stories; null if the list cannot be read.
     pub stories_total: Option<usize>,
     /// Number of complete stories; null if the list cannot be read.
     pub stories_done: Option<usize>,
-    /// Number of complete stories that rest on an agent's promise alone; null if the events do not tell.
+    /// Number of complete stories accepted on an agent's promise alone; null if the events do not say.
     pub by_promise_alone: Option<usize>,
-    /// Number of complete stories without a promise (`ralph.noSignal`); null if the events do not tell.
+    /// Number of complete stories without a promise (`ralph.noSignal`); null if the events do not say.
     pub without_promise: Option<usize>,
-    /// The ids of complete stories for which no file changed, and that the agent alone says are done; null if the events do
-    /// not tell.
+    /// The ids of complete stories for which no file changed, so that only the agent calls them done; null if the
+    /// events do not say.
     pub by_word: Option<Vec<String>>,
     /// The ids of complete stories whose promise is doubtful, and that no reviewer accepted; null if the events do not tell.
     pub doubtful: Option<Vec<String>>,
-    /// The ids of stories that were open, and are done or gone although no attempt was made at them.
+    /// The ids of stories that were open, and are done or removed without an attempt.
     pub by_list: Vec<String>,
-    /// The attempts after which something of the list was put back, as story@number.
+    /// The attempts after which a part of the list was restored, as story@number.
     pub list_put_back: Vec<String>,
     /// True if the stash has entries of the loop.
     #[serde(skip)]
@@ -95,24 +95,24 @@ pub struct Status {
     pub max_retries: u32,
     /// The attempt that is running now; null if there is none.
     pub running: Option<RunningAttempt>,
-    /// The attempts at other stories, side by side, that run or that the loop has not taken in yet.
+    /// The parallel attempts that run or that the loop has not taken in yet.
     pub beside: Vec<Beside>,
-    /// The command that takes them in, without `git ralph`; `None` while a process that does so holds the loop.
+    /// The command that takes them in, without `git ralph`; `None` while a process that takes them in holds the loop.
     #[serde(skip)]
     pub takes_in: Option<String>,
-    /// The change whose loop takes in what this one makes; `None` if this is no side.
+    /// The change whose loop takes in the work of this side; `None` if this is no side.
     #[serde(skip)]
     pub side_of: Option<Change>,
-    /// The gate that runs now, before any attempt; null if none does.
+    /// The gate that now runs before the first attempt; null without one.
     pub gate: Option<GateAtWork>,
     /// The current wait for the agent's service; null if there is none.
     pub waiting: Option<Waiting>,
     /// The question that a run asks the user; null if none does.
     pub awaiting_choice: Option<Asked>,
-    /// The reason why the last step or run ended before its time; null if its story is the reason, or during an attempt or
-    /// a wait.
+    /// The reason why the last step or run ended early; null if its story is the reason, or during an attempt or a
+    /// wait.
     pub stopped: Option<String>,
-    /// The option of `git ralph run` without which the loop makes no further attempt; `None` if no limit holds.
+    /// The option of `git ralph run` that allows another attempt; `None` if no limit is reached.
     #[serde(skip)]
     pub raised_by: Option<String>,
     /// The remote that the loop was last on: what continues it there, too, comes first. Known to `git ralph status` alone.
@@ -122,48 +122,48 @@ pub struct Status {
     pub next: &'static str,
     /// The agent's own session that drives the loop by its hooks, or the last one that did; null if there was none.
     pub session: Option<SessionStatus>,
-    /// Number of the user's commits above the checkpoint, as far as git's hooks have noted them.
+    /// Number of the user's commits above the checkpoint, according to git's hooks.
     pub commits_by_hand: usize,
-    /// The position of HEAD in the loop's work tree, if it is not on its branch; null also if that is unknown.
+    /// The position of HEAD in the loop's work tree, if it is not on its branch; null also if unknown.
     pub away: Option<String>,
     /// The reason why no story can be named, if there is one: the list cannot be read, or its stories wait for others.
     pub problem: Option<String>,
     /// The ids of the stories that are open in the list; empty if it was not read.
     #[serde(skip)]
     pub(super) open: Vec<String>,
-    /// The end of a loop that is over.
+    /// The end of a finished loop.
     #[serde(skip)]
     pub over: Option<Over>,
-    /// The command without which the loop cannot go on, and its purpose.
+    /// The command that the loop needs before it can continue, and its purpose.
     #[serde(skip)]
     pub way_back: Option<(String, &'static str)>,
-    /// The step that was cut off; `None` if none was.
+    /// The interrupted step, if any.
     #[serde(skip)]
     pub cut_off: Option<&'static str>,
-    /// The words about an operation of git's that is in progress in the loop's work tree, while no attempt runs.
+    /// A message about a git operation in progress in the loop's work tree, while no attempt runs.
     #[serde(skip)]
     pub operation: Option<String>,
-    /// True if `finish` or `abort` was cut off, and the same command completes it.
+    /// True if `finish` or `abort` was interrupted, and the same command completes it.
     #[serde(skip)]
     pub is_closing: bool,
     /// True if the work tree that the loop made for itself is gone.
     #[serde(skip)]
     pub work_tree_is_gone: bool,
-    /// The loop's work tree, if it is another one of the user's.
+    /// The loop's work tree, if it is another work tree of the user's.
     #[serde(skip)]
     pub work_tree: Option<PathBuf>,
 }
 
-/// The end of a loop that is over.
+/// The end of a finished loop.
 #[derive(Clone, Debug)]
 pub struct Over {
-    /// The words about how it was closed, and how far it was.
+    /// A description of how it was closed, and of its progress.
     pub words: String,
     /// The command that shows its commits; `None` if `prune` has removed them.
     pub commits: Option<String>,
     /// The command that begins it again, if a story is open.
     pub again: Option<String>,
-    /// The list that this command has to name.
+    /// The argument for the list in this command.
     list: Option<String>,
 }
 
@@ -180,10 +180,10 @@ pub struct CurrentStory {
     pub retries: u32,
     /// The reason why the last attempt failed.
     pub reason: Option<String>,
-    /// True if it may need leave to change tests.
+    /// True if it may need permission to change tests.
     #[serde(skip)]
     pub needs_leave: bool,
-    /// True if it is not retried without that leave.
+    /// True if it is not retried without that permission.
     #[serde(skip)]
     pub is_spent: bool,
 }
@@ -219,7 +219,7 @@ impl Status {
         Ok(status)
     }
 
-    /// Returns the status of a loop as its files tell it, without reading the story list and without git.
+    /// Returns the status of a loop from its files, without reading the story list and without git.
     pub fn by_files(repo: &Repo, state: &State) -> Self {
         let running = RunningAttempt::of(&repo.common_dir, state);
         let waiting = Waiting::of(repo, state);
@@ -239,9 +239,9 @@ impl Status {
         self.add_bases(state, tally);
     }
 
-    /// Adds what the complete stories rest on; returns `None` if that is not known of all of them. The state says which
-    /// are complete, because an attempt whose checkpoint was cut off is done again, but those that are open in the list again;
-    /// the attempts say what each rests on, and some may be missing (a full disk, an earlier version).
+    /// Adds the bases of the complete stories; returns `None` if some are unknown. The state lists the complete
+    /// stories, because an attempt without its checkpoint is repeated, except those open in the list again; the
+    /// attempts have the basis of each, and some may be missing (a full disk, an earlier version).
     fn add_bases(&mut self, state: &State, tally: &Tally) -> Option<()> {
         let (mut promise_alone, mut without_promise) = (0, 0);
         let (mut by_word, mut doubtful) = (Vec::new(), Vec::new());
@@ -270,13 +270,13 @@ impl Status {
         Some(())
     }
 
-    /// Returns the words about what was put back of the list, if there is any.
+    /// Returns a message about restored parts of the list, if there are any.
     pub fn put_back_in_words(&self) -> Option<String> {
         let names = self.list_put_back.join(", ");
         (!names.is_empty()).then(|| format!("changes to the story list were undone after: {names}"))
     }
 
-    /// Adds what runs now, and how the loop was closed.
+    /// Adds the running processes, and how the loop was closed.
     fn with(
         mut self,
         running: Option<RunningAttempt>,

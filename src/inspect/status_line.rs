@@ -1,5 +1,5 @@
-//! The status of a loop in one line, from files alone: for shell prompts and status bars, which ask very often. Starts
-//! no process if the repository is the user's own, reads no story list, changes nothing.
+//! The status of a loop on one line, from files alone: for shell prompts and status bars, which run it very often.
+//! Starts no process if the repository is the user's own, reads no story list, changes nothing.
 
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::names::{Change, counted};
 use crate::state::noted::{away, commits, work_tree_of};
 use crate::state::{self, Listed, Phase, State, Store};
 
-/// Returns the line of the named loop, else of a loop of the repository around `dir`: that of the branch, else that of
-/// the work tree, else the only one. Returns `None` if no loop is live.
+/// Returns the line of the named loop, else of a loop of the repository around `dir`: the branch's loop, else the work
+/// tree's, else the only one. Returns `None` if no loop is live.
 pub async fn line(dir: &Path, change: Option<&str>) -> Option<String> {
     let layout = RepoLayout::around(dir).await?;
     let of = |state: &State| of(&layout.common_dir, state);
@@ -122,7 +122,7 @@ fn holder_is_gone(state: &State) -> bool {
     Store::new(&layout.common_dir, &state.change).holder_is_gone()
 }
 
-/// Describes the user's actions since: commits on the loop's branch that git's hooks have noted, and a HEAD on another
+/// Describes the user's actions since then: commits on the loop's branch recorded by git's hooks, and a HEAD on another
 /// branch.
 fn by_hand(state: &State) -> String {
     let mut words = String::new();

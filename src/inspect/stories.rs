@@ -115,7 +115,7 @@ pub struct ChosenAgent {
     pub name: Option<String>,
     /// Its command line.
     pub command: String,
-    /// The argument with which it acts without asking, if that is known.
+    /// The argument that makes it act without asking, if known.
     pub unasked: Option<&'static str>,
 }
 

@@ -3,8 +3,8 @@
 use crate::state::{State, Store};
 use crate::stories::{SourceError, Story};
 
-/// Returns a story as its list has it now: its title, and the text below it. Runs nothing, so a list that a command prints
-/// is not read.
+/// Returns the title and text of a story from its present list. Runs nothing: does not read a list that a command
+/// prints.
 pub fn story_text(store: &Store, id: &str, title: &str) -> Result<String, String> {
     let state = store.load().map_err(|error| error.to_string())?;
     let state: State = state.ok_or_else(|| "the files of the loop are gone".to_owned())?;
@@ -23,7 +23,7 @@ pub fn story_text(store: &Store, id: &str, title: &str) -> Result<String, String
         .ok_or_else(|| format!("{} no longer lists this story", state.source().path))
 }
 
-/// Returns the title of a story, the text below it, and those of its boxes that the text does not show.
+/// Returns the title of a story, its text, and its boxes that the text does not show.
 fn in_words(story: &Story) -> String {
     let mark = |done: bool| if done { "[x]" } else { "[ ]" };
     let mut text = format!("{} {}\n", mark(story.done), story.title);

@@ -17,7 +17,7 @@ pub struct Summary {
     pub status: Status,
     /// Its attempts.
     pub tally: Tally,
-    /// The time of the run that ends; `None` for another command.
+    /// The duration of a run that ends; `None` for another command.
     pub run: Option<Duration>,
     /// The size of the checkpoints' changes.
     pub changed: DiffSize,

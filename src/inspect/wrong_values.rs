@@ -1,5 +1,5 @@
-//! Finds values of settings with which a run would stop, or that have no effect, by the kinds of the table of settings. Runs
-//! nothing of the user's.
+//! Finds values of settings that would stop a run, or have no effect, by the kinds in the table of settings. Runs no
+//! command of the user's.
 
 use std::env;
 use std::ffi::OsStr;
@@ -27,12 +27,12 @@ pub struct Wrong {
     pub message: String,
     /// The command to type.
     pub hint: String,
-    /// True if it only has no effect.
+    /// True if the value only has no effect.
     pub is_harmless: bool,
 }
 
 impl Wrong {
-    /// Returns it as something that only has no effect.
+    /// Returns it as a value that only has no effect.
     fn harmless(self) -> Self {
         Self {
             is_harmless: true,
@@ -50,7 +50,7 @@ pub async fn wrong_values(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
                 None => missing(text, top).await,
                 why => why,
             },
-            // Its program may have another name, and is looked for with the agents.
+            // Its program may be named differently, and is checked with the agents.
             "Agent" => unreadable(text, top).await,
             "Template" => match Template::load(top, Some(text)) {
                 Ok(template) if template.has_variable() => None,
@@ -152,7 +152,7 @@ async fn pathspecs(settings: &Settings, repo: &Repo) -> Vec<Wrong> {
     found
 }
 
-/// Returns the words about paths and variables that are not there to be seen in the box.
+/// Returns messages about configured paths and variables that do not exist.
 fn not_in_box(settings: &Settings) -> Vec<Wrong> {
     let allowed = &settings.boxing.allowed;
     let paths = allowed.read.iter().chain(&allowed.written);
@@ -165,14 +165,14 @@ fn not_in_box(settings: &Settings) -> Vec<Wrong> {
     let unset = unset.map(|name| format!("the variable {name}, which is not set here"));
     let wrong = missing.chain(unset).map(|what| Wrong {
         message: format!("ralph.boxAllow names {what}"),
-        // The names that the setting had before are read, too.
+        // Former names of the setting are read, too.
         hint: "to see where it is set: git config --show-origin --get-regexp '^ralph\\.box'".to_owned(),
         is_harmless: true,
     });
     wrong.collect()
 }
 
-/// Returns the words about a value that cannot be meant.
+/// Returns a message about an invalid value.
 fn wrong(key: &str, why: &str) -> Wrong {
     Wrong {
         message: format!("{key}: {why}"),
@@ -190,7 +190,7 @@ async fn unreadable(line: &str, top: &Path) -> Option<String> {
     (output.code != Some(0)).then(|| format!("the shell cannot read `{line}`: {said}"))
 }
 
-/// Returns the words about a command line whose program is neither on PATH nor built into the shell.
+/// Returns a message about a command line whose program is neither on PATH nor built into the shell.
 async fn missing(line: &str, top: &Path) -> Option<String> {
     let word = plain_first_word(line)?;
     if find_program(OsStr::new(word), top).is_some() {
@@ -199,12 +199,12 @@ async fn missing(line: &str, top: &Path) -> Option<String> {
     let command = Command::new("sh")
         .args(["-c", "command -v \"$1\"", "sh", word])
         .dir(top);
-    // A shell finds a directory, too.
+    // A shell also finds a directory.
     let is_built_in = !word.contains('/') && async_cmd::run(command).await.ok()?.code == Some(0);
     (!is_built_in).then(|| format!("cannot find the program '{word}' of `{line}`"))
 }
 
-/// Returns the words about a remote that is no name, no address and no path.
+/// Returns a message about a remote that is no name, no URL and no path.
 async fn unknown_remote(name: &str, top: &Path) -> Option<String> {
     let asked = Git::at(top)
         .cmd("ls-remote", ["--get-url", "--", name])
@@ -215,7 +215,7 @@ async fn unknown_remote(name: &str, top: &Path) -> Option<String> {
     (!is_known).then(|| format!("there is no remote '{name}'"))
 }
 
-/// Returns the words about commands of a tracker that no adapter runs.
+/// Returns messages about tracker commands that no adapter runs.
 fn without_adapter(settings: &Settings) -> Vec<Wrong> {
     let is_used = settings.adapter.as_deref() == Some(Adapter::Command.name());
     let set = [

@@ -1,4 +1,4 @@
-//! The agents that are known by name, and the one that would be used.
+//! The agents known by name, and the one that a loop would use.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub struct KnownAgent {
     pub version: Option<String>,
     /// The format of its output.
     pub format: &'static str,
-    /// The argument with which it acts without asking.
+    /// The argument that makes it act without asking.
     pub unasked: Option<&'static str>,
     /// True if the command line was tried with the real program.
     pub tried: bool,
@@ -80,7 +80,7 @@ pub(super) async fn examine(
     (agent, agents)
 }
 
-/// Returns a program's answer to `--version`; `None` if it is not installed or does not answer.
+/// Returns a program's output for `--version`; `None` if it is not installed or does not answer.
 pub(super) async fn version_of(program: String, dir: PathBuf) -> Option<String> {
     find_program(OsStr::new(&program), &dir)?;
     let command = async_cmd::Command::new(program).arg("--version");

@@ -1,4 +1,4 @@
-//! The box of the chosen agent (`ralph.box`): whether it works here, and what the agent would reach in it.
+//! The sandbox of the chosen agent (`ralph.box`): whether it works on this machine, and what the agent can access.
 
 use std::path::{Path, PathBuf};
 
@@ -13,24 +13,24 @@ use crate::inspect::box_filters::loose;
 use crate::sandbox::{self, Belongings, Mount, Site};
 use crate::settings::{BoxMode, Settings};
 
-/// A box, tried out.
+/// A tested sandbox.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FoundBox {
     /// The setting.
     pub mode: BoxMode,
-    /// The reason why it does not work here; absent if it does.
+    /// The reason why it does not work on this machine; absent if it does.
     pub trouble: Option<String>,
-    /// What can be written.
+    /// The writable paths.
     pub written: Vec<PathBuf>,
-    /// What can be read of directories that are otherwise empty.
+    /// The readable paths in directories that otherwise appear empty.
     pub read: Vec<PathBuf>,
-    /// The directories that are otherwise empty.
+    /// The directories that otherwise appear empty.
     pub empty: Vec<PathBuf>,
-    /// The files of which there is a copy, whose changes are gone afterwards.
+    /// The files that are copied, whose changes are discarded afterwards.
     pub copied: Vec<PathBuf>,
-    /// The files of git's configuration that are shown without the keys in them.
+    /// The files of git's configuration that are shown without their keys.
     pub without_keys: Vec<PathBuf>,
-    /// The names of the variables that are not seen.
+    /// The names of hidden variables.
     pub hidden: Vec<String>,
 }
 

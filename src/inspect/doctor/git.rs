@@ -53,7 +53,7 @@ pub struct Feature {
     pub without: &'static str,
 }
 
-/// The version of git-ralph, and what it runs on: `git ralph version --json`.
+/// The version of git-ralph and of its platform: `git ralph version --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Versions {
     /// The version of git-ralph.

@@ -21,7 +21,7 @@ pub struct Installation {
 pub struct Completion {
     /// The shell.
     pub shell: &'static str,
-    /// The file that it loads, as far as that is known without running its start files.
+    /// The file that it loads, if this is known without running its start files.
     pub file: Option<PathBuf>,
 }
 

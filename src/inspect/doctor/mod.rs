@@ -1,8 +1,8 @@
 //! Examines git, the agents, the repository around the current directory, and the installed files, for `git ralph
 //! doctor`. Changes nothing and takes no lock; works outside a repository too.
 //!
-//! A [`Problem`] prevents a loop from working and has to be repaired; advice is about possible improvements. Each has a
-//! command to type. Files that another program may be working with are neither.
+//! A [`Problem`] prevents a loop from working and must be solved; advice names possible improvements. Each has a
+//! command to type. Files that another program may be using are neither.
 
 mod agents;
 mod boxed;
@@ -43,7 +43,7 @@ pub struct Examination {
     pub agents: Vec<KnownAgent>,
     /// The repository around the current directory; absent if there is none.
     pub repository: Option<Repository>,
-    /// The box of that agent in the repository; absent if there is no repository.
+    /// The sandbox of that agent in the repository; absent without a repository.
     #[serde(rename = "box")]
     pub boxed: Option<FoundBox>,
     /// The files installed with the program.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Something that has to be repaired, or could be improved.
+/// A problem to solve, or a possible improvement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Problem {
     /// The description of the problem.

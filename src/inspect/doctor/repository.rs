@@ -1,4 +1,4 @@
-//! The repository around the current directory: its loops, what they left, and the story lists of its changes.
+//! The repository around the current directory: its loops, their remains, and the story lists of its changes.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct FoundLoop {
     pub change: Change,
     /// Its phase; absent if its state cannot be read.
     pub phase: Option<Phase>,
-    /// True if a process works on it; absent if that cannot be seen.
+    /// True if a process works on it; absent if unknown.
     pub busy: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct FoundChange {
     pub done: Option<usize>,
     /// Number of warnings about it, as git ralph stories prints them.
     pub warnings: Option<usize>,
-    /// The reason why it cannot be read.
+    /// The reason why the list cannot be read.
     pub error: Option<String>,
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
     })
 }
 
-/// Notes work trees that no loop has begun in: a git-ralph that made them was cut off.
+/// Notes work trees in which no loop has begun: the git-ralph that made them was killed.
 fn half_made_work_trees(repo: &Repo, notes: &mut Notes) {
     for (change, top) in half_made(repo).unwrap_or_default() {
         notes.problem(
@@ -148,7 +148,7 @@ fn note_unreadable(error: &GitError, notes: &mut Notes) {
     }
 }
 
-/// Adds an error, and how to repair it, to the notes.
+/// Adds an error with its repair to the notes.
 fn note(error: &Error, notes: &mut Notes) {
     let hint = error.hint();
     notes.problem(
@@ -159,7 +159,7 @@ fn note(error: &Error, notes: &mut Notes) {
 
 async fn stale_locks(repo: &Repo, notes: &mut Notes) {
     let mut locks = locks::of_git(repo);
-    // It stops a fetch alone.
+    // It blocks only a fetch.
     locks.push(lock_of(&repo.shallow_file()));
     locks.extend(locks::of_stash(repo));
     let locks = locks::stuck(repo, &locks).await;
@@ -204,7 +204,7 @@ async fn examine_loop(repo: &Repo, change: &Change, settings: &Settings, notes: 
     let again = if state.has_own_work_tree() {
         format!("git ralph start {} --worktree", typed(change))
     } else {
-        // It may be locked.
+        // The work tree may be locked.
         let branch = typed(&state.common.branch);
         format!("git worktree add -f -f {} {branch}", typed_path(place))
     };
