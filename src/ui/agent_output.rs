@@ -1,6 +1,6 @@
-//! Makes an agent's output fit to be printed. Output may be long and of any bytes, so most of it is taken many bytes at a time.
+//! Makes an agent's output safe to print. Output may be long and of any bytes, so most is handled in large chunks.
 //!
-//! Invariant: what comes out never depends on how the bytes were cut into pieces.
+//! Invariant: the result never depends on the sizes of the pieces.
 
 use std::borrow::Cow;
 use std::mem;
@@ -8,17 +8,17 @@ use std::mem;
 use super::shown::{acts, plain, printable};
 use crate::escape::Escape;
 
-/// The longest sequence that sets colours, in bytes.
+/// Maximum length of a sequence that sets colours, in bytes.
 const LONGEST: usize = 64;
 
-/// The most bytes of such sequences that are kept.
+/// Maximum number of bytes of kept colour sequences.
 const COLOURS: usize = 256;
 
-/// The mark in the place of bytes that are no text.
+/// The replacement for invalid bytes.
 const BROKEN: &[u8] = "\u{fffd}".as_bytes();
 
-/// Lists what is printed of each byte that is no part of others: itself, `^X`, or the mark. The last of the four bytes has the
-/// length, and [`SEVERAL`] if the byte may begin a character of several.
+/// The printed form of each single byte: itself, `^X`, or the replacement. The last of the four bytes has the length,
+/// and [`SEVERAL`] if the byte may begin a multi-byte character.
 static PRINTED: [u32; 256] = {
     let mut printed = [0; 256];
     let mut byte = 0_u8;
@@ -52,9 +52,9 @@ fn length_of(first: u8) -> usize {
     }
 }
 
-/// Takes text up to a sequence, or to a character of several bytes that acts, breaks off or is none; returns the rest.
+/// Takes text up to a sequence, or to a multi-byte character that is active, incomplete or invalid; returns the rest.
 fn take_text<'a>(bytes: &'a [u8], safe: &mut Vec<u8>) -> &'a [u8] {
-    /// The most characters for which there is room at a time.
+    /// Maximum number of characters for which space is reserved at once.
     const ROOM: usize = 64;
     let (mut at, mut end, mut room) = (0, safe.len(), 0);
     while let Some(&byte) = bytes.get(at) {
@@ -66,7 +66,7 @@ fn take_text<'a>(bytes: &'a [u8], safe: &mut Vec<u8>) -> &'a [u8] {
         let mut printed = PRINTED[usize::from(byte)];
         let goes_on = bytes.get(at + 1).is_none_or(|next| (0x80..=0xbf).contains(next));
         let (mut length, mut taken) = ((printed >> 24) as usize % 4, 1);
-        // Which bytes are of several is hard to foresee: one branch for both.
+        // Multi-byte characters are hard to predict: one branch for both.
         if (printed >> 31) & u32::from(goes_on) != 0 {
             taken = length_of(byte);
             let character = bytes.get(at..at + taken).map(str::from_utf8);
@@ -90,17 +90,17 @@ fn take_text<'a>(bytes: &'a [u8], safe: &mut Vec<u8>) -> &'a [u8] {
     &bytes[at..]
 }
 
-/// Makes an agent's output fit to be printed, piece by piece: its colours pass where a terminal reads, all other
-/// sequences are removed, and single control characters are made visible.
+/// Makes an agent's output safe to print, piece by piece: passes colours on a terminal, removes all other sequences,
+/// and makes single control characters visible.
 #[derive(Debug, Default)]
 pub(super) struct AgentOutput {
     /// True if colours pass.
     coloured: bool,
-    /// The place in an escape sequence, if it is in one.
+    /// The position in an escape sequence, if inside one.
     escape: Option<Escape>,
-    /// The parameters of the sequence, or the first bytes of the character, that the last piece broke off in.
+    /// The parameters of the sequence, or the first bytes of the character, at the end of the last piece.
     begun: Vec<u8>,
-    /// The sequences that set the colours of the agent's that are still on.
+    /// The sequences of the agent's present colours.
     colours: Vec<u8>,
 }
 
@@ -112,7 +112,7 @@ impl AgentOutput {
         }
     }
 
-    /// Returns the part of the next bytes that is to be printed.
+    /// Returns the printable part of the next bytes.
     pub(super) fn take<'a>(&mut self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         // Most output is such.
         if self.is_outside() && printable(bytes, is_quiet) == bytes.len() {
@@ -136,12 +136,12 @@ impl AgentOutput {
         }
     }
 
-    /// Returns true between two characters, and in no sequence.
+    /// Returns true between two characters outside of sequences.
     fn is_outside(&self) -> bool {
         self.escape.is_none() && self.begun.is_empty()
     }
 
-    /// Returns the sequence that ends the agent's colours, so that they do not hide what others print next.
+    /// Returns the sequence that ends the agent's colours, so that they do not affect later output.
     pub(super) fn settle(&mut self) -> &'static [u8] {
         if mem::take(&mut self.colours).is_empty() {
             b""
@@ -175,7 +175,7 @@ impl AgentOutput {
         taken
     }
 
-    /// Ends a sequence with its last byte; it passes if it sets colours and nothing else.
+    /// Ends a sequence with its last byte; passes it if it only sets colours.
     fn colour(&mut self, last: u8, safe: &mut Vec<u8>) {
         let parameters = mem::take(&mut self.begun);
         let is_parameter = |byte: &u8| matches!(byte, b'0'..=b'9' | b';' | b':');
@@ -186,7 +186,7 @@ impl AgentOutput {
             if parameters.iter().all(|byte| matches!(byte, b'0' | b';')) {
                 self.colours.clear();
             } else {
-                // What was set long ago is most likely set again since.
+                // Old settings have probably been replaced.
                 let old = (self.colours.len() + sequence.len()).saturating_sub(COLOURS);
                 if old > 0 {
                     self.colours.clear();
@@ -196,7 +196,7 @@ impl AgentOutput {
         }
     }
 
-    /// Takes the character of several bytes that begins here, and may break off; returns what comes after it.
+    /// Takes the multi-byte character at the start, which may be incomplete; returns the bytes after it.
     fn take_character<'a>(&mut self, bytes: &'a [u8], safe: &mut Vec<u8>) -> &'a [u8] {
         let length = length_of(bytes[0]);
         let taken = match str::from_utf8(&bytes[..length.min(bytes.len())]) {
@@ -217,7 +217,7 @@ impl AgentOutput {
         &bytes[taken..]
     }
 
-    /// Takes a byte of text; returns false if the character before is broken off and the byte begins another.
+    /// Takes a byte of text; returns false if the previous character is incomplete and the byte begins another.
     fn takes_text(&mut self, byte: u8, safe: &mut Vec<u8>) -> bool {
         let goes_on = matches!(byte, 0x80..=0xbf);
         if !self.begun.is_empty() && !goes_on {

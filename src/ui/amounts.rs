@@ -1,4 +1,4 @@
-//! Numbers in words, for people: costs, times, how far a loop is.
+//! Numbers as text for display: costs, durations, progress.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) fn spent(known: f64, unknown: usize, attempts: usize) -> String {
     }
 }
 
-/// Returns the time of attempts with their gates and reviews, and their cost, as far as it is known.
+/// Returns the time of attempts with their gates and reviews, and their cost, if known.
 pub(super) fn time_and_cost(tally: &Tally) -> String {
     let mut took = time(tally.seconds) + at_once(tally.several_at_once);
     if tally.priced > 0 {
@@ -38,7 +38,7 @@ fn before_work(seconds: f64) -> String {
     format!("; gate before work {}", time(seconds))
 }
 
-/// Returns the words about a sum of times of which some are of the same time; empty if none was made beside others.
+/// Returns a note for a sum of overlapping times; empty without parallel attempts.
 pub(super) fn at_once(are_some: bool) -> &'static str {
     if are_some { " (several at once)" } else { "" }
 }
@@ -60,7 +60,7 @@ pub(super) fn waiting_time(seconds: u64, until: &Zoned) -> String {
     }
 }
 
-/// Returns the rest of a wait, in one line; empty at its end.
+/// Returns the rest of a wait, on one line; empty at its end.
 pub(super) fn countdown(left: Duration) -> String {
     if left.is_zero() {
         return String::new();
@@ -70,7 +70,7 @@ pub(super) fn countdown(left: Duration) -> String {
     format!("waiting, {left:#} left (Ctrl-C stops)")
 }
 
-/// Formats seconds for people: `4s`, `3m 20s`, `2h 05m`.
+/// Formats seconds for display: `4s`, `3m 20s`, `2h 05m`.
 pub(super) fn time(seconds: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
@@ -85,7 +85,7 @@ pub(super) fn time(seconds: f64) -> String {
     }
 }
 
-/// Formats the seconds that a gate took: `0s` reads as if it had not run.
+/// Formats the duration of a gate: `0s` would look as if it had not run.
 pub(super) fn time_of_gate(seconds: f64) -> String {
     if seconds < 0.995 {
         format!("{:.2}s", seconds.max(0.01))
@@ -94,19 +94,19 @@ pub(super) fn time_of_gate(seconds: f64) -> String {
     }
 }
 
-/// Says how many stories are complete, and which are skipped.
+/// Returns how many stories are complete, and which are skipped.
 pub fn far(done: usize, total: usize, skipped: &[String]) -> String {
     let words = format!("{done} of {} complete", counted(total, "story is", "stories are"));
     words + &parts_of_stories(&[(skipped, "skipped")])
 }
 
-/// Says how far a loop is, and for which of its stories that rests on the list, or on the agent's word, alone.
+/// Returns the progress of a loop, and the stories that only the list, or only the agent, calls complete.
 pub(super) fn far_of(status: &Status) -> Option<String> {
     let (done, total) = (status.stories_done?, status.stories_total?);
     let (by_list, by_word) = (&status.by_list, status.by_word.as_deref().unwrap_or_default());
     let doubtful = status.doubtful.as_deref().unwrap_or_default();
     let left_out = parts_of_stories(&[(&status.skipped, "skipped"), (&status.put_off, "put off")]);
-    // Events are lost with a full disk, or are another machine's.
+    // Events are missing after a full disk, or belong to another machine.
     let is_unrecorded = done > by_list.len() && status.by_promise_alone.is_none();
     let unrecorded = if is_unrecorded {
         "; what that rests on is not recorded"

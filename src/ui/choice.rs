@@ -1,4 +1,4 @@
-//! The questions at the end of a run: what should happen to the work, or to a story that failed.
+//! The questions at the end of a run: about the work, or about a failed story.
 
 use std::future::pending;
 use std::io;
@@ -16,10 +16,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Screen;
 use crate::signal::Stop;
 
-/// Time between two looks for the end of a question, in milliseconds.
+/// Interval between two checks for the end of a question, in milliseconds.
 const POLL: u8 = 100;
 
-/// Something that the user can choose by its first letter.
+/// An answer that the user can choose by its first letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Choice {
@@ -40,12 +40,12 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Returns the word for it.
+    /// Returns its word.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Reads an answer: the first letter or the whole word, in either case; nothing means quit.
+    /// Reads an answer: the first letter or the whole word, ignoring case; an empty answer means quit.
     pub(super) fn read(answer: &str, possible: &[Self]) -> Option<Self> {
         let answer = answer.trim().to_lowercase();
         let is_meant = |choice: &&Self| answer == choice.name() || answer == choice.name()[..1];
@@ -56,14 +56,14 @@ impl Choice {
     }
 }
 
-/// Discards what was typed before there was a question: it was not meant as an answer.
+/// Discards input from before the question: it was not meant as an answer.
 fn forget_typed() {
-    // Where that is impossible there is no terminal to ask on.
+    // If that fails, there is no terminal.
     let _ = tcflush(io::stdin().as_fd(), FlushArg::TCIFLUSH);
 }
 
-/// Asks on the terminal; no answer means quit, and so does the end of the question, which `is_over` reports. Call only if
-/// the user can answer.
+/// Asks on the terminal; an empty answer means quit, and so does the end of the question, which `is_over` reports. Call
+/// only if the user can answer.
 pub async fn ask(
     screen: Screen,
     question: &str,
@@ -79,7 +79,7 @@ pub async fn ask(
             format!("[{first}]{rest}")
         })
         .collect();
-    // Counts from now on: a signal that came before is not an answer to this question.
+    // Counts from now on: an earlier signal is no answer to this question.
     let already = stop.times();
     loop {
         forget_typed();
@@ -100,7 +100,7 @@ pub async fn ask(
     }
 }
 
-/// Lets the user pick one of several by its number or its name; returns `None` if none is picked.
+/// Lets the user pick one of several by its number or its name; returns `None` without a choice.
 pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop) -> Option<usize> {
     let screen = screen.loud();
     for (at, name) in names.iter().enumerate() {
@@ -124,8 +124,8 @@ pub async fn pick(screen: Screen, question: &str, names: &[String], stop: &Stop)
     })
 }
 
-/// Prints the question, and reads one line as [`read_line`] does. Prints it again after Ctrl-Z and `fg`: the lines of the
-/// shell stand below it.
+/// Prints the question, and reads one line as [`read_line`] does. Prints it again after Ctrl-Z and `fg`, below the
+/// shell's output.
 async fn answered(
     screen: Screen,
     question: &str,
@@ -148,7 +148,7 @@ async fn answered(
     }
 }
 
-/// Ends a thread that waits for a line, when this is dropped: what is typed later is meant for another program.
+/// Ends a thread that waits for a line, on drop: later input is meant for another program.
 struct Reading(Arc<AtomicBool>);
 
 impl Drop for Reading {
@@ -157,7 +157,7 @@ impl Drop for Reading {
     }
 }
 
-/// Reads one line of standard input; returns `None` at its end, and once `is_over` holds.
+/// Reads one line of standard input; returns `None` at its end, and once `is_over` is true.
 async fn read_line(is_over: impl Fn() -> bool + Send + 'static) -> Option<String> {
     let reading = Reading(Arc::default());
     let left = Arc::clone(&reading.0);

@@ -169,7 +169,7 @@ fn agents(text: &mut String, agents: &[KnownAgent]) {
         );
     }
 }
-/// Formats what was tried out on a remote.
+/// Formats the test results of a remote.
 pub fn remote(findings: &Findings) -> String {
     let mut text = format!("{}, refs below {}\n", findings.remote, findings.refs);
     for trial in &findings.trials {

@@ -12,16 +12,16 @@ use crate::fs::append_named;
 /// Ends a [`group`].
 pub const END_GROUP: &str = "::endgroup::\n";
 
-/// True if another git-ralph prints what this process prints.
+/// True if another git-ralph prints the output of this process.
 static IS_RELAYED: AtomicBool = AtomicBool::new(false);
 
-/// Returns true if this prints the log of a workflow.
+/// Returns true if the output is the log of a workflow.
 pub fn is_there() -> bool {
     let is_workflow = env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
     is_workflow && !IS_RELAYED.load(Ordering::Relaxed)
 }
 
-/// Leaves the log to another git-ralph, which prints the lines of several processes in turn.
+/// Leaves the log's commands to another git-ralph, which prints the lines of several processes.
 pub fn leave_the_log() {
     IS_RELAYED.store(true, Ordering::Relaxed);
 }
@@ -41,10 +41,10 @@ pub fn warning(message: &str) -> String {
     format!("::warning title=git ralph::{}\n", escaped(message))
 }
 
-/// A part of the log in which nothing is a command: the output of an agent.
+/// A part of the log in which no line is a command: the output of an agent.
 #[derive(Debug)]
 pub struct Pause {
-    /// A token that no agent can foresee.
+    /// An unpredictable token.
     token: String,
 }
 
@@ -55,18 +55,18 @@ impl Default for Pause {
 }
 
 impl Pause {
-    /// Returns the line that begins it.
+    /// Returns the line that begins the part.
     pub fn begin(&self) -> String {
         format!("::stop-commands::{}\n", self.token)
     }
 
-    /// Returns the line that ends it.
+    /// Returns the line that ends the part.
     pub fn end(&self) -> String {
         format!("::{}::\n", self.token)
     }
 }
 
-/// Returns a text in which the log of a workflow finds no command; outside of a workflow the text is unchanged.
+/// Returns a text without workflow commands; outside of a workflow the text is unchanged.
 pub fn without_commands(text: &str) -> Cow<'_, str> {
     if is_there() && (text.contains("::") || text.contains("##[")) {
         Cow::Owned(inert(text))
@@ -89,13 +89,13 @@ fn inert(text: &str) -> String {
     safe
 }
 
-/// Returns the file that is shown as the page of the job, if one is.
+/// Returns the file of the job's summary page, if there is one.
 pub fn page() -> Option<PathBuf> {
     let path = env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty())?;
     Some(path.into())
 }
 
-/// Adds to the page that is shown for the job; does nothing if there is none.
+/// Appends to the job's summary page; does nothing if there is none.
 pub fn summarise(markdown: &str) -> io::Result<()> {
     let Some(path) = page() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Holds the words of the narration back while the view has the whole screen.
+//! Suppresses the narration while the view has the whole screen.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,13 +6,13 @@ use crate::trace;
 
 static HOLDS: AtomicBool = AtomicBool::new(false);
 
-/// Begins or ends to hold words back.
+/// Begins or ends the suppression.
 pub(super) fn set(holds: bool) {
     HOLDS.store(holds, Ordering::SeqCst);
     trace::hold(holds);
 }
 
-/// Returns whether words are held back now: they are in the events of the loop, which the view shows.
+/// Returns whether the narration is suppressed: the view shows it from the events of the loop.
 pub(super) fn holds() -> bool {
     HOLDS.load(Ordering::SeqCst)
 }

@@ -1,5 +1,5 @@
-//! The status line at the bottom of a terminal, which stays below all output while an attempt runs: the story, the time
-//! and the current work.
+//! The status line at the bottom of a terminal, below all output of a running attempt: the story, the time and the
+//! current work.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use super::{Screen, styles};
 use crate::events::{StoryBeside, Watching};
 use crate::names::dollars;
 
-/// The interval between messages if there is no such line and nothing else is printed.
+/// The interval between messages without such a line and without other output.
 const HEARTBEAT: Duration = Duration::from_secs(300);
-/// The seconds without output after which the line says so.
+/// Seconds without output after which the line reports the silence.
 const QUIET: u64 = 5;
 
 /// The status line; it is erased when dropped.
 #[derive(Debug)]
 pub struct Live {
-    /// True if there is a terminal that can show it, and the user wants it.
+    /// True if the terminal can show it, and the user wants it.
     wanted: bool,
     /// The start of this command.
     begun: Instant,
@@ -32,9 +32,9 @@ pub struct Live {
     /// The cost of this command's attempts so far, in US dollars.
     cost: f64,
     sticky: Sticky,
-    /// The agent's colours, which go on when the line is away.
+    /// The agent's colours, which continue while the line is hidden.
     colours: Vec<u8>,
-    /// The stories that are attempted beside each other.
+    /// The stories of parallel attempts.
     beside: Vec<StoryBeside>,
 }
 
@@ -45,15 +45,15 @@ struct Work {
     since: Instant,
     /// The current work; empty if it is unknown.
     doing: String,
-    /// True if git-ralph itself has begun that work, such as a gate: it continues in silence too.
+    /// True if git-ralph itself began that work, such as a gate: it also counts as running without output.
     is_own: bool,
     printed: Instant,
-    /// The time of the last message that it is still running, if there is no line.
+    /// The time of the last message about the running work, without a line.
     said: Instant,
 }
 
 impl Live {
-    /// Makes a line that is never drawn if standard error is no terminal, or a dumb one, or if other words are wanted.
+    /// Makes a line that is never drawn if standard error is no terminal, a dumb one, or the output is suppressed.
     pub fn new(screen: Screen) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
@@ -73,12 +73,12 @@ impl Live {
         self.wanted
     }
 
-    /// Takes the limits of the attempts.
+    /// Sets the limits of the attempts.
     pub fn watch(&mut self, watching: Watching) {
         self.watching = watching;
     }
 
-    /// Shows the stories that are attempted beside each other; none when all have ended.
+    /// Shows the stories of parallel attempts; an empty list after all have ended.
     pub fn beside(&mut self, stories: &[StoryBeside]) {
         if self.work.is_none() && stories.is_empty() && !self.beside.is_empty() {
             self.draw("");
@@ -115,7 +115,7 @@ impl Live {
         self.cost += cost.unwrap_or_default();
     }
 
-    /// Notes that a second has passed. Returns a message if no line can be drawn and nothing was printed for long.
+    /// Notes that a second has passed. Returns a message if no line can be drawn and there was no output for long.
     pub fn tick(&mut self) -> Option<String> {
         if self.wanted {
             self.again();
@@ -141,7 +141,7 @@ impl Live {
         self.draw(&format!("reading what was changed, {done} of {total}"));
     }
 
-    /// Shows a line in place of the one before; an empty one takes it away.
+    /// Replaces the line; an empty one removes it.
     pub fn draw(&mut self, line: &str) {
         if !self.wanted {
             return;
@@ -174,7 +174,7 @@ impl Live {
         }
     }
 
-    /// Prints others' bytes, which leave these colours behind, above the line. All of it is written at once, so that
+    /// Prints the agent's bytes, which leave these colours active, above the line. Writes everything at once, so that
     /// the line does not flicker.
     pub fn print(&mut self, output: &[u8], colours: &[u8]) {
         let now = Instant::now();
@@ -198,7 +198,7 @@ impl Live {
         write(&bytes);
     }
 
-    /// Makes room for words that begin a line of their own, without the agent's colours.
+    /// Prepares for text on a new line, without the agent's colours.
     pub fn break_line(&mut self) {
         let mut bytes = Vec::new();
         self.colours.clear();
@@ -210,14 +210,14 @@ impl Live {
         write(&bytes);
     }
 
-    /// Draws the line of the work as it is now, also after such words.
+    /// Draws the present line of the work, also after other text.
     pub fn again(&mut self) {
         if let Some(line) = self.line(Instant::now()) {
             self.draw(&line);
         }
     }
 
-    /// Returns the line as it is now; `None` if nothing runs.
+    /// Returns the present line; `None` if nothing runs.
     fn line(&self, now: Instant) -> Option<String> {
         let beside = beside(&self.beside, now);
         match &self.work {
@@ -242,7 +242,7 @@ fn write(bytes: &[u8]) {
     let _ = err.flush();
 }
 
-/// Returns the words about stories that are attempted beside each other, if there are any.
+/// Returns a text about the stories of parallel attempts, if there are any.
 fn beside(stories: &[StoryBeside], now: Instant) -> Option<String> {
     let words = |one: &StoryBeside| {
         let since = |then| now.saturating_duration_since(then);
@@ -258,8 +258,8 @@ fn beside(stories: &[StoryBeside], now: Instant) -> Option<String> {
 }
 
 impl Work {
-    /// Returns the line. The most important part comes first: the last parts are left out where there is no room, and
-    /// the heading is cut to half of the columns before. Only what the work is can be cut.
+    /// Returns the line. The most important part comes first: the last parts are omitted if they do not fit, and the
+    /// heading is cut to half of the columns. Only the description of the work can be cut.
     fn line(
         &self,
         now: Instant,
@@ -273,7 +273,7 @@ impl Work {
         let mut parts = vec![words(since(self.since))];
         let quiet = since(self.printed);
         let is_quiet = quiet.as_secs() >= QUIET;
-        // The end of a sentence of the agent's is not that of the line.
+        // The end of the agent's sentence is not the end of the line.
         let doing = plain(self.doing.trim_end_matches(['.', ':', ' ']));
         let has_doing = !doing.is_empty() && (self.is_own || !is_quiet);
         if has_doing {
@@ -290,7 +290,7 @@ impl Work {
         if before.as_secs() > 0 {
             parts.push(format!("run {}", words(since(begun))));
         }
-        // An agent may not report any.
+        // An agent may not report its cost.
         if cost > 0.0 {
             let most = watching.max_cost.map(|most| format!(" of {}", dollars(most)));
             parts.push(dollars(cost) + &most.unwrap_or_default());
@@ -401,7 +401,7 @@ mod tests {
             "[1/1] 1. A title that is rather long, lon..., 42s, Bash: cargo test, run 1m 42s"
         );
         assert_eq!(at(39), "[1/1] 1. A title..., 42s, Bash: carg...");
-        // A part that does not fit is left out as a whole.
+        // A part that does not fit is omitted as a whole.
         assert!(
             at(69).ends_with("..., 42s, Bash: cargo test, run 1m 42s"),
             "{}",

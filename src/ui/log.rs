@@ -103,7 +103,7 @@ pub fn table(log: &Log, names: &ShortNames, columns: Option<usize>) -> String {
     wrap(&text, columns)
 }
 
-/// Returns the time and the cost of a round, and the reason for it, as far as they are known.
+/// Returns the time, the cost and the reason of a round, if known.
 pub(super) fn words_of_round(round: &RoundEntry) -> String {
     let known = [round.duration.map(time), round.cost_usd.map(dollars)];
     let known: Vec<String> = known.into_iter().flatten().collect();
@@ -126,7 +126,7 @@ fn words_of(message: &MessageEntry, columns: Option<usize>) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// Returns the first line of a reason; of one that shows some output, its last line too.
+/// Returns the first line of a reason; if the reason contains output, its last line too.
 pub(super) fn in_one_line(reason: &str) -> Option<String> {
     let first = reason.lines().next()?;
     let last = reason.split_once(OUTPUT).and_then(|(_, output)| {

@@ -1,5 +1,5 @@
-//! The mark before each line of an agent on a terminal, which sets its words off from ours. A line that is too long for the
-//! terminal is broken here: what the terminal itself breaks begins a row without the mark.
+//! The mark before each line of an agent on a terminal, which distinguishes it from git-ralph's lines. Lines that are
+//! too long for the terminal are broken here: rows wrapped by the terminal would have no mark.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub(super) fn mark() -> String {
     styled(&["2"], "│ ")
 }
 
-/// Returns a whole line of an agent's in rows with the mark, broken between words.
+/// Returns a complete line of an agent in rows with the mark, broken between words.
 pub(super) fn rows(line: &str, mark: &str, columns: Option<usize>) -> String {
     let rows = match columns {
         Some(columns) => {
@@ -28,24 +28,24 @@ pub(super) fn rows(line: &str, mark: &str, columns: Option<usize>) -> String {
     rows.iter().map(|row| format!("{mark}{row}\n")).collect()
 }
 
-/// The most bytes of an agent's colours that are kept.
+/// Maximum number of bytes of an agent's kept colours.
 const COLOURS: usize = 256;
 
-/// Puts the mark before lines that come in pieces.
+/// Adds the mark to lines that arrive in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Margin {
     inside_line: bool,
-    /// True if the cursor is at the beginning of the line by a carriage return.
+    /// True if a carriage return has moved the cursor to the beginning of the line.
     is_back: bool,
-    /// The columns of the row that are full, with the mark.
+    /// The number of used columns of the row, including the mark.
     column: usize,
     /// The agent's colours in this line, which the mark ends.
     colours: String,
 }
 
 impl Margin {
-    /// Returns the piece with the mark before each line that begins in it, and before each row of a terminal with this many
-    /// columns. What comes after a carriage return takes the place of the row, with a mark of its own.
+    /// Returns the piece with the mark before each line that begins in it, and before each row of a terminal with this
+    /// many columns. Text after a carriage return replaces the row, with its own mark.
     pub fn put<'a>(&mut self, piece: &'a [u8], mark: &str, columns: Option<usize>) -> Cow<'a, [u8]> {
         let ends = memchr::memchr2_iter(b'\n', b'\r', piece).count();
         if self.inside_line && !self.is_back && ends == 0 && columns.is_none() {
@@ -77,11 +77,11 @@ impl Margin {
         self.column = display_width(mark);
     }
 
-    /// Prints a part of a line, which may have its end, in rows.
+    /// Prints a part of a line, possibly with its end, in rows.
     fn fill(&mut self, part: &[u8], mark: &str, columns: usize, marked: &mut Vec<u8>) {
         let length = part.len() - usize::from(matches!(part.last(), Some(b'\n' | b'\r')));
         let (words, end) = part.split_at(length);
-        // Most lines are such.
+        // Most lines fit.
         if self.column + length <= columns && printable(words, |_| false) == length {
             self.column += length;
             marked.extend_from_slice(part);

@@ -1,5 +1,5 @@
-//! The only place that prints: standard output gets the answer and nothing else, standard error the
-//! narration, in the same words on a terminal and in CI.
+//! The only module that prints: standard output gets only the answer, standard error the narration, in the same words
+//! on a terminal and in CI.
 
 mod agent_output;
 mod amounts;
@@ -47,7 +47,7 @@ pub use width::cut;
 pub struct Screen {
     /// No narration.
     pub quiet: bool,
-    /// Each git command as it runs, which `trace` prints.
+    /// Prints each git command when it runs (`trace`).
     pub verbose: bool,
     /// Events as JSON lines on standard output.
     pub json: bool,
@@ -60,7 +60,7 @@ pub struct Screen {
     reason = "only a command that was given the screen uses it"
 )]
 impl Screen {
-    /// The screen of a command that says nothing.
+    /// The screen of a command that prints nothing.
     pub const SILENT: Self = Self {
         quiet: true,
         verbose: false,
@@ -68,24 +68,23 @@ impl Screen {
         colour: None,
     };
 
-    /// Sets the colours that the command line, the environment and git's settings want, from here on.
+    /// Sets the colours from now on, according to the command line, the environment and git's settings.
     pub fn settle_colours(self, configured: Option<Colour>) {
         style::settle(self.colour, configured);
     }
 
-    /// Returns the screen for words that `--quiet` leaves.
+    /// Returns the screen for messages that `--quiet` does not suppress.
     pub fn loud(self) -> Self {
         Self { quiet: false, ..self }
     }
 
-    /// Prints the answer of a command; control characters in others' words are made visible.
+    /// Prints the answer of a command; makes control characters in quoted text visible.
     pub fn answer(self, text: &str) {
         let text = shown(text, styles(anstream::stdout().current_choice()));
         print(&github::without_commands(&text));
     }
 
-    /// Prints the answer of a command unchanged where a program reads it, and as [`Screen::answer`] does where a
-    /// terminal shows it.
+    /// Prints the answer of a command unchanged for a program, and like [`Screen::answer`] on a terminal.
     pub fn answer_exactly(self, text: &str) {
         if io::stdout().is_terminal() {
             self.answer(text);
@@ -99,7 +98,7 @@ impl Screen {
         print(&shown::json(text, github::is_there()));
     }
 
-    /// Returns the columns of the terminal that shows answers; `None` if there is none.
+    /// Returns the columns of the terminal that shows answers; `None` without one.
     pub fn columns(self) -> Option<usize> {
         width::columns(io::stdout())
     }
@@ -111,14 +110,14 @@ impl Screen {
         self.json(&text);
     }
 
-    /// Prints a message on standard error; control characters in others' words are made visible.
+    /// Prints a message on standard error; makes control characters in quoted text visible.
     pub fn say(self, text: &str) {
         let text = named(text);
         let text = shown(&text, Styles::Marked);
         self.say_safely(&github::without_commands(&text));
     }
 
-    /// Prints a message that is known to be safe: it may hold commands of our own for the log of a workflow.
+    /// Prints a message that is known to be safe: it may contain workflow commands of git-ralph's own.
     fn say_safely(self, text: &str) {
         if !self.quiet && !hold::holds() {
             let text = width::wrap(text, width::columns(io::stderr()));
@@ -129,7 +128,7 @@ impl Screen {
         }
     }
 
-    /// Reports why a command failed and what to type next; also with `-q`.
+    /// Reports why a command failed and what to type next; even with `-q`.
     pub fn fail(self, change: &str, error: &Error) {
         let mut hint = error.hint();
         if !change.is_empty() {
@@ -150,7 +149,7 @@ impl Screen {
             self.json(&Event::now(change, what).line());
         }
         let loud = self.loud();
-        // Codes 3 to 6 say where the loop stands: nothing went wrong.
+        // Codes 3 to 6 report the state of the loop and no error.
         match error.exit() {
             Exit::RetriesLeft | Exit::RetriesSpent | Exit::NoStory | Exit::Limit => {
                 loud.say(&format!("{error}\n"));
@@ -163,7 +162,7 @@ impl Screen {
         }
     }
 
-    /// Says that something did not end well, as a line of its own; marks a workflow's job with it.
+    /// Reports a failure on a line of its own, and marks a workflow's job with it.
     pub fn warn(self, line: &str) {
         if github::is_there() {
             self.say_safely(&github::error(line));
@@ -172,20 +171,20 @@ impl Screen {
         }
     }
 
-    /// Rings the bell of the terminal, where there is one.
+    /// Rings the bell of the terminal, if there is one.
     pub fn bell(self) {
         if !self.quiet && !hold::holds() && io::stderr().is_terminal() {
             let _ = io::stderr().lock().write_all(b"\x07");
         }
     }
 
-    /// Returns true if the user can be asked.
+    /// Returns true if a question to the user is possible.
     pub fn can_ask(self) -> bool {
         io::stdin().is_terminal()
     }
 }
 
-/// Returns the treatment of our styles on a stream.
+/// Returns the treatment of git-ralph's own styles on a stream.
 fn styles(choice: ColorChoice) -> Styles {
     match choice {
         ColorChoice::Never => Styles::LeftOut,
@@ -195,16 +194,16 @@ fn styles(choice: ColorChoice) -> Styles {
 
 /// Prints an agent's output, piece by piece, on standard output.
 pub struct Printer {
-    /// True if a program reads it, which gets every byte unchanged.
+    /// True if a program reads the output, which gets every byte unchanged.
     exactly: bool,
     agent: AgentOutput,
-    /// Ends the agent's words in the log of a GitHub workflow, where nothing among them is a command.
+    /// Ends the agent's part of a GitHub workflow's log, in which no line is a command.
     pause: Option<github::Pause>,
     inside_line: bool,
 }
 
 impl Printer {
-    /// Makes a printer; `raw` keeps every byte where a program reads it.
+    /// Makes a printer; `raw` keeps every byte for a program.
     pub fn new(raw: bool) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let exactly = raw && !is_terminal;
@@ -220,7 +219,7 @@ impl Printer {
         }
     }
 
-    /// Prints the next piece; of its control sequences only colours reach a terminal.
+    /// Prints the next piece; on a terminal, passes only colours of its control sequences.
     pub fn print(&mut self, piece: &[u8]) {
         self.inside_line = piece.last().map_or(self.inside_line, |last| *last != b'\n');
         if self.exactly {
@@ -235,7 +234,7 @@ impl Drop for Printer {
     fn drop(&mut self) {
         print_bytes(self.agent.settle());
         if let Some(pause) = &self.pause {
-            // It counts only where a line begins.
+            // It counts only at the beginning of a line.
             let line_end = if self.inside_line { "\n" } else { "" };
             print(&format!("{line_end}{}", pause.end()));
         }
@@ -255,16 +254,16 @@ fn print_bytes(bytes: &[u8]) {
     }
 }
 
-/// The change that the command is about, once it is known.
+/// The change of the command, once known.
 static SUBJECT: Mutex<Option<String>> = Mutex::new(None);
 
-/// Notes the change that errors from here on are about.
+/// Sets the change that later errors name.
 pub fn set_subject(change: &Change) {
     let mut subject = SUBJECT.lock().unwrap_or_else(PoisonError::into_inner);
     *subject = Some(change.to_string());
 }
 
-/// Returns the change that an error is about, if it is known.
+/// Returns the change that an error names, if known.
 pub fn subject() -> Option<String> {
     SUBJECT.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -289,7 +288,7 @@ fn named(text: &str) -> String {
 /// The error of the first answer that could not be printed.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Returns the error if an answer could not be printed. A reader that has gone away is no error.
+/// Returns the error if an answer could not be printed. A closed pipe is no error.
 pub fn lost_answer() -> Option<io::Error> {
     let mut lost = LOST.lock().unwrap_or_else(PoisonError::into_inner);
     lost.take()

@@ -1,4 +1,4 @@
-//! Events in words, in git's tone: short, lower-case, one line each.
+//! Events as text, in git's style: short, lower-case, one line each.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::names::{Oid, counted, dollars, heading, typed};
 use crate::paths::shown;
 use crate::state::Verdict;
 
-/// Returns the words for standard error about an event of a change; `None` for events that the output itself shows.
+/// Returns the message on standard error about an event of a change; `None` for events that the output itself shows.
 pub(super) fn of(change: &str, what: &What) -> Option<String> {
     let words = match what {
         What::Started {
@@ -87,7 +87,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
             let left = max_retries - retries.min(max_retries);
             format!("  {left} of {} left", counted(*max_retries, "retry", "retries"))
         }
-        // What it said is in the line about the attempt.
+        // The line about the attempt has the agent's message.
         What::Waiting { seconds, until, .. } => {
             let when = waiting_time(*seconds, &until.to_zoned(TimeZone::system()));
             format!("cannot work now; trying again {when}")
@@ -129,7 +129,7 @@ pub(super) fn of(change: &str, what: &What) -> Option<String> {
         What::HandedOver { from, remote } => handed_over(from.as_deref(), remote),
         What::Left { to } => format!("HEAD is on {to}"),
         What::Returned { branch } => format!("HEAD is on {branch} again"),
-        // The summary of a run says that it is complete, and what can be chosen.
+        // The summary of a run reports completion and the choices.
         What::AwaitingChoice { .. }
         | What::Complete { .. }
         | What::RunEnded { .. }
@@ -164,7 +164,7 @@ fn reviewed(review: &ReviewEnded) -> String {
     format!("  review {words}: {}", review.reviewer)
 }
 
-/// Returns the command that shows what was undone: an attempt, or another commit.
+/// Returns the command that shows undone work: an attempt, or another commit.
 fn command_that_shows(change: &str, attempt: Option<(&String, u32)>, kept: &str) -> String {
     match attempt {
         Some((story, attempt)) => {
@@ -175,7 +175,7 @@ fn command_that_shows(change: &str, attempt: Option<(&String, u32)>, kept: &str)
     }
 }
 
-/// Says where HEAD and the changes are after the end of a loop.
+/// Returns where HEAD and the changes are after the end of a loop.
 fn finished(change: &str, how: &str, on: &str, worktree: Option<&str>) -> String {
     match (how, worktree) {
         ("cleanup", Some(into)) => format!("finished: all changes are in {into}, uncommitted, on {on}"),
@@ -193,19 +193,19 @@ fn finished(change: &str, how: &str, on: &str, worktree: Option<&str>) -> String
     }
 }
 
-/// Returns the story and the attempt that begins, in one line: `[2/3] 2. Check (retry 1 of 3)`. `None` for any other
+/// Returns the heading of an attempt that begins, on one line: `[2/3] 2. Check (retry 1 of 3)`. `None` for any other
 /// event.
 pub(super) fn attempt_heading(what: &What) -> Option<String> {
     let What::AttemptStarted(begun) = what else {
         return None;
     };
     let mut text = String::new();
-    // An optional story that is done by hand is one more than there are.
+    // An optional story that is done by hand exceeds the total.
     if begun.done < begun.total {
         let _ = write!(text, "[{}/{}] ", begun.done + 1, begun.total);
     }
     text.push_str(&heading(&begun.story, &begun.title));
-    // Numbers of attempts go on from one loop to the next; what counts here is the try in this one.
+    // Attempt numbers continue from loop to loop; the heading counts tries in this one.
     match begun.retries {
         0 => {}
         retries if retries <= begun.max_retries => {

@@ -1,4 +1,4 @@
-//! Narrates a loop while it runs: words on standard error, events on standard output with `--json`.
+//! Narrates a running loop: messages on standard error, events on standard output with `--json`.
 
 use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
@@ -22,7 +22,7 @@ impl Narrator {
         Self { tale }
     }
 
-    /// Ends what the agent has printed, before an answer.
+    /// Ends the agent's output before an answer.
     pub fn end_words(&self) {
         self.tale.borrow_mut().begin_words();
     }
@@ -47,32 +47,32 @@ impl Observer for Narrator {
             News::Tick => tale.tick(),
             News::Relayed(line) => tale.relayed(line),
             News::Beside(stories) => tale.live.beside(stories),
-            // Without a terminal, the line of the event is enough.
+            // Without a terminal, the event's line is enough.
             News::Countdown(left) => tale.live.draw(&amounts::countdown(left)),
         }
     }
 }
 
-/// The words printed so far, and the state of the lines that follow.
+/// The state of the narration.
 #[derive(Debug)]
 struct Tale {
     screen: Screen,
     live: Live,
     /// The filter for the agent's output.
     agent: AgentOutput,
-    /// The part of a GitHub workflow's log that is open for the agent's words, in which nothing is a command.
+    /// The part of a GitHub workflow's log for the agent's output, in which no line is a command.
     pause: Option<github::Pause>,
-    /// Sets the agent's lines off from ours.
+    /// Distinguishes the agent's lines from git-ralph's.
     margin: Margin,
     /// The top directory of the work tree, with a slash at its end; empty when it is unknown.
     top: String,
     /// The reason why the last attempt failed.
     reason: Option<String>,
-    /// True if the last event was a gate that failed, and showed its output.
+    /// True if the last event was a failed gate with shown output.
     gate_failed: bool,
-    /// True if the attempt is the user's own: the error of the command says how it ended.
+    /// True if the attempt is the user's own: the command's error reports its end.
     by_hand: bool,
-    /// True if the words are folded, as the log of a GitHub workflow can.
+    /// True if the log can be folded, as in a GitHub workflow.
     folds: bool,
 }
 
@@ -98,7 +98,7 @@ impl Tale {
         self.live.again();
     }
 
-    /// Prints a line of another process of git-ralph, which knows what is to be printed.
+    /// Prints a line of another git-ralph process, which has already filtered it.
     fn relayed(&mut self, line: &str) {
         self.begin_words();
         self.screen.loud().say(line);
@@ -111,7 +111,7 @@ impl Tale {
         self.screen.say_safely(command);
     }
 
-    /// Ends what the agent has printed, before words of our own.
+    /// Ends the agent's output before a message of git-ralph's.
     fn begin_words(&mut self) {
         self.settle_colours();
         self.live.break_line();
@@ -121,7 +121,7 @@ impl Tale {
         }
     }
 
-    /// Returns a line in which paths below the work tree begin at its top.
+    /// Returns a line with paths of the work tree made relative to its top.
     fn below_top(&self, line: &str) -> String {
         match self.top.as_str() {
             "" | "/" => line.to_owned(),
@@ -209,16 +209,16 @@ impl Tale {
             let pause = self.pause.insert(github::Pause::default());
             let _ = io::stderr().lock().write_all(pause.begin().as_bytes());
         }
-        // With its colours: it is its terminal as much as ours.
+        // With its colours, as if on its own terminal.
         let safe = self.agent.take(bytes);
         if self.live.is_wanted() {
             let mark = margin::mark();
             let mark = shown(&mark, styles(anstream::stderr().current_choice()));
-            // A row that is full would leave it to the terminal where the next one begins.
+            // After a full row, the terminal would choose where the next one begins.
             let columns = width::real_columns(io::stderr()).map(|columns| columns - 1);
             let mut marked = self.margin.put(&safe, &mark, columns).into_owned();
             if marked.ends_with(b"\n") {
-                // The mark of the next line ends them anyway.
+                // The mark of the next line ends the colours anyway.
                 marked.extend_from_slice(self.agent.settle());
             }
             self.live.print(&marked, self.agent.colours());
@@ -245,14 +245,14 @@ impl Tale {
 
     fn doing(&mut self, what: &str) {
         self.live.doing(what, true);
-        // A terminal shows it in the last line.
+        // A terminal shows it on the status line.
         if !self.live.is_wanted() {
             self.say(&format!("  {what}\n"));
         }
     }
 
     fn begins(&mut self, heading: &str) {
-        // A terminal shows it in the last line, with a clock.
+        // A terminal shows it on the status line, with a clock.
         if !self.live.is_wanted() {
             self.say(&format!("  {heading}\n"));
         }
@@ -272,7 +272,7 @@ impl Tale {
 
 impl Drop for Tale {
     fn drop(&mut self) {
-        // What is said next is no agent's.
+        // The next message is not the agent's.
         self.begin_words();
     }
 }

@@ -1,5 +1,5 @@
-//! Shows a long text to the user: a manual page with man, anything else with the pager that git would use. Both take
-//! over this process, and read from a file without a name, so that nothing is left to wait for or to clean up.
+//! Shows a long text to the user: a manual page with man, any other text with git's pager. Both replace this process,
+//! and read an unnamed temporary file, so that nothing is left to wait for or to clean up.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,10 +13,10 @@ use super::shown::shown;
 use super::{Screen, styles};
 use crate::async_cmd::{self, Command, find_program};
 
-/// The longest time that git may take to name its pager.
+/// Maximum time for git to print its pager.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Shows a page on the terminal with `man`. Returns only if that cannot be begun.
+/// Shows a page on the terminal with `man`. Returns only if man cannot be started.
 pub fn man(page: &str) -> io::Error {
     take_over("man", &["-l", "-"], page)
 }
@@ -32,7 +32,7 @@ pub async fn show(screen: Screen, dir: &Path, text: &str) {
     screen.answer(text);
 }
 
-/// Returns the pager that git would use, as a shell command; `None` if the text shall be printed as it is.
+/// Returns git's pager as a shell command; `None` if the text is to be printed directly.
 async fn of_git(dir: &Path) -> Option<String> {
     let git = Command::new("git")
         .args(["var", "GIT_PAGER"])
@@ -43,12 +43,12 @@ async fn of_git(dir: &Path) -> Option<String> {
     (output.code == Some(0) && !pager.is_empty() && pager != "cat").then_some(pager)
 }
 
-/// Returns the pager that git would use in `dir`, else `less`, as a shell command.
+/// Returns git's pager in `dir`, else `less`, as a shell command.
 pub async fn name(dir: &Path) -> String {
     of_git(dir).await.unwrap_or_else(|| "less".to_owned())
 }
 
-/// Shows a text on the terminal with the pager that git would use in `dir`, and comes back.
+/// Shows a text on the terminal with git's pager in `dir`, and returns.
 pub async fn show_and_return(dir: &Path, text: &str) -> io::Result<()> {
     let pager = name(dir).await;
     let file = unnamed(&shown(text, styles(anstream::stdout().current_choice())))?;
@@ -56,7 +56,7 @@ pub async fn show_and_return(dir: &Path, text: &str) -> io::Result<()> {
     shown.map_err(io::Error::other)?
 }
 
-/// Shows the difference of two states, by these arguments of git, on the terminal with git's pager, and comes back.
+/// Shows the diff of two states, given by git's arguments, on the terminal with git's pager, and returns.
 pub async fn show_diff_and_return(top: &Path, args: &[String]) -> io::Result<()> {
     let (top, args) = (top.to_owned(), args.to_owned());
     let show = move || {
@@ -73,13 +73,13 @@ pub(super) fn show_file(pager: &str, file: File) -> io::Result<()> {
     wait_for("sh", &["-c", pager], Stdio::from(file), Path::new("."), None)
 }
 
-/// Shows what git prints, with its own pager, and waits for its end. It reads this `index` in place of the work tree's.
+/// Shows git's output with its own pager, and waits for its end. Uses `index` instead of the work tree's index.
 pub(super) fn show_git(top: &Path, args: &[&str], index: Option<&Path>) -> io::Result<()> {
     wait_for("git", args, Stdio::inherit(), top, index)
 }
 
-/// Runs a program on the terminal to its end. `less` stays even if the text is short: the screen is taken back when it
-/// ends.
+/// Runs a program on the terminal to its end. `less` stays open even for a short text: the screen is restored when it
+/// exits.
 fn wait_for(program: &str, args: &[&str], stdin: Stdio, dir: &Path, index: Option<&Path>) -> io::Result<()> {
     #[expect(
         clippy::disallowed_methods,
@@ -99,10 +99,10 @@ fn wait_for(program: &str, args: &[&str], stdin: Stdio, dir: &Path, index: Optio
         .map(|_| ())
 }
 
-/// Shows a text on the terminal with a pager, a shell command as in `GIT_PAGER`. Returns only if that cannot be begun.
+/// Shows a text on the terminal with a pager command as in `GIT_PAGER`. Returns only if it cannot be started.
 fn page(pager: &str, text: &str) -> io::Error {
     let is_word = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    // The shell would begin, and fail when the text is gone.
+    // The shell would start, and fail after the text is gone.
     if pager.chars().all(is_word) && find_program(OsStr::new(pager), Path::new(".")).is_none() {
         return io::ErrorKind::NotFound.into();
     }
@@ -116,7 +116,7 @@ fn take_over(program: &str, args: &[&str], text: &str) -> io::Error {
     };
     #[expect(clippy::disallowed_methods, reason = "nothing is left to wait for the child")]
     let mut command = std::process::Command::new(program);
-    // As git does, where the user has not said otherwise.
+    // Git's defaults, unless the user has set them.
     for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
         if std::env::var_os(name).is_none() && program == "sh" {
             command.env(name, value);

@@ -43,14 +43,14 @@ pub fn of(queue: &Queue) -> String {
     text
 }
 
-/// Says where the numbers and phases of loops on a remote come from.
+/// Returns a note on the source of the numbers and phases of loops on a remote.
 pub fn claim(remote: &str) -> String {
     format!(
         "count and phase come from the commit message on {remote}; git ralph pull compares them with the state"
     )
 }
 
-/// Returns who holds a change, or else why no run can take it, unless its phase says so.
+/// Returns the holder of a change, or else why no run can take it, unless its phase already says so.
 fn note(entry: &Entry) -> Option<String> {
     let is_told = entry.why.is_empty() || entry.phase == "finished";
     let why = (!is_told).then(|| entry.why.clone());
@@ -60,8 +60,8 @@ fn note(entry: &Entry) -> Option<String> {
         .map_or(why, |holder| Some(format!("held by {holder}")))
 }
 
-/// Formats what was seen of a loop on a remote at a time, for `git ralph watch --remote`. A holder's last sign is by its own
-/// clock.
+/// Formats a loop on a remote as listed at a time, for `git ralph watch --remote`. The holder's last renewal is by its
+/// own clock.
 pub fn seen(time: &str, entry: &Entry) -> String {
     let mut notes: Vec<String> = note(entry).into_iter().collect();
     if let (Some(_), Some(renewed)) = (&entry.holder, entry.renewed) {
@@ -75,7 +75,7 @@ pub fn seen(time: &str, entry: &Entry) -> String {
     format!("{}\n", line.trim_end())
 }
 
-/// Returns the numbers of changes by what has to happen with them next, in one line.
+/// Returns the numbers of changes by their next action, on one line.
 fn sums(queue: &Queue) -> String {
     let parts = [
         (queue.run, "runs", "run"),

@@ -1,41 +1,39 @@
-//! Makes others' text safe to show on a terminal. Titles, names, reasons and paths come from repositories and from
-//! agents, and may hold anything that a terminal acts upon. All output goes through here; of what a terminal acts upon,
-//! only our own styles and the colours of an agent's output are left.
-//! `agent_output.rs` does the same for the bytes of agents.
+//! Makes quoted text safe to show on a terminal. Titles, names, reasons and paths come from repositories and from
+//! agents, and may contain any control sequences. All output passes through this module, which keeps only git-ralph's
+//! own styles and the colours of an agent's output. `agent_output.rs` handles the bytes of agents.
 //!
-//! Invariant: our own styles are marked with a number that no other program knows, so that no text of others is taken for
-//! one.
+//! Invariant: git-ralph's own styles are marked with a random number, so that quoted text never looks like one.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::LazyLock;
 
-/// The treatment of our own styles.
+/// The treatment of git-ralph's own styles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Styles {
     /// They stay marked: the text is printed later.
     Marked,
     /// They become sequences for the terminal.
     Drawn,
-    /// They are left out.
+    /// They are removed.
     LeftOut,
 }
 
 /// Returns a random number in hexadecimal digits.
 pub(super) fn secret() -> String {
-    // Each has keys of its own, which come from the system.
+    // Each has its own keys from the operating system.
     let half = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", half(), half())
 }
 
-/// The beginning of a style of our own. Code that counts columns takes it for a sequence like any other.
+/// The beginning of one of git-ralph's styles. Code that counts columns treats it like any other sequence.
 static MARK: LazyLock<String> = LazyLock::new(|| {
     let number = RandomState::new().build_hasher().finish();
     format!("\x1b[{number};")
 });
 
-/// Returns words in a style: the parameters of a terminal's SGR sequences, as many as there are to be.
+/// Returns words in a style: the parameters of the terminal's SGR sequences, one for each.
 pub(super) fn styled(codes: &[&str], words: &str) -> String {
     let mark = MARK.as_str();
     let mut text = String::with_capacity(words.len() + (codes.len() + 1) * (mark.len() + 3));
@@ -46,8 +44,8 @@ pub(super) fn styled(codes: &[&str], words: &str) -> String {
     text
 }
 
-/// Returns a text in which each control character is visible and does nothing: `^[` for an escape, `<U+202E>` for a
-/// character that would turn the direction of the text. Line ends and tabs stay.
+/// Returns a text in which each control character is visible and inactive: `^[` for an escape, `<U+202E>` for a
+/// character that would change the direction of the text. Line ends and tabs stay.
 pub(super) fn shown(text: &str, styles: Styles) -> Cow<'_, str> {
     let Some(first) = first_acting(text) else {
         return Cow::Borrowed(text);
@@ -73,13 +71,13 @@ pub(super) fn shown(text: &str, styles: Styles) -> Cow<'_, str> {
     }
 }
 
-/// Returns a text that a terminal can show, without styles.
+/// Returns a text that is safe for a terminal, without styles.
 pub fn plain(text: &str) -> Cow<'_, str> {
     shown(text, Styles::LeftOut)
 }
 
-/// Returns JSON with the same meaning that a terminal can show: JSON itself escapes only the first of the control
-/// characters. `commands` tells whether commands of a GitHub workflow are escaped too.
+/// Returns equivalent JSON that is safe for a terminal: JSON itself escapes only some control characters. With
+/// `commands`, workflow commands are escaped too.
 pub(super) fn json(text: &str, commands: bool) -> Cow<'_, str> {
     let is_command = commands && text.contains("##[");
     if !is_command && !text.contains(acts) {
@@ -100,17 +98,17 @@ pub(super) fn json(text: &str, commands: bool) -> Cow<'_, str> {
     })
 }
 
-/// Returns the parameters of a style of ours that the text begins with, and what comes after it.
+/// Returns the parameters of a git-ralph style at the beginning of the text, and the rest.
 fn own_style(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('\x1b')?;
     text.strip_prefix(MARK.as_str())?.split_once('m')
 }
 
-/// Returns true if a terminal would do something with a character other than showing it.
+/// Returns true if a character controls a terminal instead of being shown.
 pub(super) fn acts(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
-        // The directions of text, which can make it look like another.
+        // Marks of text direction, which can disguise a text.
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
         _ => character.is_control(),
     }
@@ -119,7 +117,7 @@ pub(super) fn acts(character: char) -> bool {
 /// Returns the length of the beginning of a text that is printable ASCII or bytes that `also` accepts.
 pub(super) fn printable(text: &[u8], also: impl Fn(u8) -> bool) -> usize {
     const EACH: u64 = u64::from_ne_bytes([1; 8]);
-    // The highest bit of any byte that is less than a blank, or more than a tilde.
+    // The highest bit of any byte below a blank or above a tilde.
     let is_plain = |word: u64| {
         let (below, above) = (
             word.wrapping_sub(EACH * 0x20) & !word,
@@ -131,7 +129,7 @@ pub(super) fn printable(text: &[u8], also: impl Fn(u8) -> bool) -> usize {
     let has_lines = also(b'\n');
     let is_whole = |bytes: &[u8; 8]| {
         let word = u64::from_ne_bytes(*bytes);
-        // The same of each line feed.
+        // The same for each line feed.
         let other = word ^ (EACH * 0x0a);
         let ends = !(((other & (EACH * 0x7f)) + EACH * 0x7f) | other) & (EACH * 0x80);
         is_plain(word) || has_lines && is_plain(word | (ends >> 2)) || bytes.iter().all(is_printed)
@@ -142,11 +140,11 @@ pub(super) fn printable(text: &[u8], also: impl Fn(u8) -> bool) -> usize {
     from + rest.count()
 }
 
-/// Returns the place of the first character that acts.
+/// Returns the offset of the first control character.
 fn first_acting(text: &str) -> Option<usize> {
     let mut from = 0;
     loop {
-        // Of most text every byte is such.
+        // Most text has only such bytes.
         from += printable(&text.as_bytes()[from..], |byte| matches!(byte, b'\n' | b'\t'));
         let character = text[from..].chars().next()?;
         if acts(character) {

@@ -1,4 +1,4 @@
-//! The state of a loop, in the manner of `git status`.
+//! The state of a loop, in the style of `git status`.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
         .current
         .as_ref()
         .filter(|_| status.phase != Phase::Finished)
-        // What is worked on is shown instead of what comes next.
+        // The running attempts are shown instead of the next story.
         .filter(|_| status.phase != Phase::Ready || status.beside.is_empty());
     match (current, status.phase) {
         (Some(current), phase) => {
@@ -54,7 +54,7 @@ pub fn table(status: &Status, columns: Option<usize>) -> String {
     wrap(&status.names.shorten(&text), columns)
 }
 
-/// Formats where the loop is.
+/// Formats the position of the loop.
 fn place(status: &Status) -> String {
     let from = status.original_branch.as_deref().unwrap_or("a detached HEAD");
     let is_over = status.phase == Phase::Finished && status.closed.as_deref() != Some("keep");
@@ -73,7 +73,7 @@ fn place(status: &Status) -> String {
     text
 }
 
-/// Formats how far the loop is, and what was found in it.
+/// Formats the progress of the loop, and findings about it.
 fn progress(status: &Status) -> String {
     let mut text = String::new();
     if let Some(far) = amounts::far_of(status) {
@@ -110,7 +110,7 @@ fn progress(status: &Status) -> String {
     text
 }
 
-/// Formats what runs, waits, asks or has stopped.
+/// Formats the running, waiting, asking or stopped process.
 fn who_is_at_work(status: &Status, columns: Option<usize>) -> String {
     let mut text = String::new();
     if let Some(gate) = &status.gate {
@@ -169,7 +169,7 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
     }
 }
 
-/// Describes the attempt in flight; one of which nothing is known was cut off.
+/// Describes the running attempt; an unknown one was interrupted.
 fn running(status: &Status) -> String {
     let Some(running) = &status.running else {
         return match status.phase {
@@ -203,7 +203,7 @@ fn running(status: &Status) -> String {
     )
 }
 
-/// Describes the attempts that are made side by side, a line each.
+/// Describes the parallel attempts, one per line.
 fn beside(status: &Status, columns: Option<usize>) -> String {
     let ago = |since: Option<Timestamp>| {
         let since = since.map_or(0.0, |since| Timestamp::now().duration_since(since).as_secs_f64());
@@ -240,12 +240,12 @@ fn beside(status: &Status, columns: Option<usize>) -> String {
     text
 }
 
-/// Names a process, if it is known.
+/// Names a process, if known.
 fn process(pid: Option<i32>) -> String {
     pid.map_or_else(String::new, |pid| format!(" (process {pid})"))
 }
 
-/// Returns a time on the clock, with its date if that is not today's.
+/// Returns a time of day, with its date if it is not today's.
 fn on_the_clock(time: Timestamp, zone: TimeZone) -> String {
     let (time, now) = (time.to_zoned(zone.clone()), Timestamp::now().to_zoned(zone));
     let form = if time.date() == now.date() {
@@ -256,20 +256,20 @@ fn on_the_clock(time: Timestamp, zone: TimeZone) -> String {
     time.strftime(form).to_string()
 }
 
-/// Describes a question to the user, with the time on the clock at which it was asked.
+/// Describes a question to the user, with the time of day at which it was asked.
 fn of_question(asked: &Asked, zone: TimeZone) -> String {
     let since = on_the_clock(asked.since, zone);
     format!("git-ralph ({}) asks since {since}:", asked.process)
 }
 
-/// Describes a wait for the agent's service, with the time on the clock at which it ends.
+/// Describes a wait for the agent's service, with the time of day at which it ends.
 fn of_wait(waiting: &Waiting, zone: TimeZone) -> String {
     let until = on_the_clock(waiting.until, zone);
     let process = process(waiting.pid);
     format!("waiting for an agent's service until {until}{process}")
 }
 
-/// Describes an agent's own session, if there is anything to say.
+/// Describes an agent's own session, if it is worth a line.
 fn of_session(session: &SessionStatus) -> Option<String> {
     if let Some(error) = &session.error {
         return Some(red(&format!("an error has stopped the agent's session: {error}")));

@@ -31,7 +31,7 @@ pub(super) fn verdict(verdict: Verdict, words: &str) -> String {
     }
 }
 
-/// Decides for the rest of this process; what is written to a stream asks again each time.
+/// Sets the colours for the rest of this process; each output stream checks again.
 pub fn settle(given: Option<Colour>, configured: Option<Colour>) {
     let set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let by_environment = set("NO_COLOR") || set("CLICOLOR_FORCE");
@@ -39,7 +39,7 @@ pub fn settle(given: Option<Colour>, configured: Option<Colour>) {
     match given.or(configured) {
         Some(Colour::Always) => ColorChoice::Always,
         Some(Colour::Never) => ColorChoice::Never,
-        // Git has begun the pager and says so; it is the terminal that reads.
+        // Git has started the pager: the output goes to a terminal.
         Some(Colour::Auto) | None if set("GIT_PAGER_IN_USE") && !by_environment => ColorChoice::Always,
         Some(Colour::Auto) | None => ColorChoice::Auto,
     }

@@ -1,4 +1,4 @@
-//! The last lines of a command: how far the loop is, why it stopped, and what to type next.
+//! The last lines of a command: the progress of the loop, why it stopped, and the commands to type next.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -92,7 +92,7 @@ fn time_of_run(took: Duration) -> Option<String> {
     (took >= Duration::from_secs(60)).then(|| format!("the run took {}", time(took.as_secs_f64())))
 }
 
-/// Returns the line about a loop that has no open story: green only if an attempt completed each.
+/// Returns the line about a loop without an open story: green only if an attempt completed each.
 pub(super) fn no_open_story(status: &Status) -> String {
     if !status.put_off.is_empty() {
         "no story but those that failed is left".to_owned()
@@ -105,7 +105,7 @@ pub(super) fn no_open_story(status: &Status) -> String {
     }
 }
 
-/// Returns the line about stories that are complete by the list, or by the agent's word, alone; empty if none is.
+/// Returns the line about stories that only the list, or only the agent, calls complete; empty without any.
 pub fn unseen(status: &Status) -> String {
     let far = far_of(status).filter(|_| has_unseen(status));
     far.map_or_else(String::new, |far| far + "\n")
@@ -116,7 +116,7 @@ fn has_unseen(status: &Status) -> bool {
     !status.by_list.is_empty() || is_any(&status.by_word) || is_any(&status.doubtful)
 }
 
-/// Returns the commands that can be typed next, in the manner of `git status`.
+/// Returns the commands to type next, in the style of `git status`.
 pub fn next(steps: &[NextStep]) -> String {
     let mut text = String::new();
     for step in steps {

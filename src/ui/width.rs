@@ -1,4 +1,4 @@
-//! Fits lines to the terminal. Without one (pipes, files, CI) no line is broken: programs need no width.
+//! Fits lines to the terminal. Without one (pipes, files, CI), breaks no line: programs need no width.
 
 use std::env;
 use std::os::fd::AsFd;
@@ -6,25 +6,25 @@ use std::os::fd::AsFd;
 use terminal_size::terminal_size_of;
 use textwrap::{Options, WordSplitter};
 
-/// The narrowest width in columns; a terminal that is narrower cannot be read anyway.
+/// Minimum width in columns; a narrower terminal is unreadable anyway.
 const NARROWEST: usize = 20;
 
-/// Returns the columns of a terminal; like git, it prefers the number in `COLUMNS`. `None` if there is no terminal.
+/// Returns the columns of a terminal; like git, prefers the value of `COLUMNS`. `None` without a terminal.
 pub fn columns(stream: impl AsFd) -> Option<usize> {
     let (width, _) = terminal_size_of(stream)?;
     let named = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     Some(named.unwrap_or(usize::from(width.0)).max(NARROWEST))
 }
 
-/// Returns the columns in which a terminal really breaks lines; `None` if there is no terminal.
+/// Returns the columns at which a terminal really wraps lines; `None` without a terminal.
 pub fn real_columns(stream: impl AsFd) -> Option<usize> {
     let (width, _) = terminal_size_of(stream)?;
     Some(usize::from(width.0).max(2))
 }
 
-/// Breaks lines between words, each with the indent of its first line and two blanks more. Words that are too long,
-/// such as paths, stay whole, so that they can be copied; and so do commands to type, with an indent of four. The words of
-/// others have a larger one: each row of theirs keeps it.
+/// Breaks lines between words; continuation lines get the indent of the first line and two blanks. Overlong words, such
+/// as paths, stay whole, so that they can be copied; so do commands to type, with an indent of four. Quoted text has a
+/// larger indent, which each of its rows keeps.
 pub fn wrap(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else {
         return text.to_owned();
@@ -42,8 +42,8 @@ pub fn wrap(text: &str, columns: Option<usize>) -> String {
     lines.join("\n")
 }
 
-/// Breaks one line between words; what follows is indented by `indent` columns. A command to type stays whole: broken in
-/// two, it would be two commands.
+/// Breaks one line between words; continuation lines are indented by `indent` columns. A command to type stays whole:
+/// broken in two, it would be two commands.
 pub fn hang(line: &str, indent: usize, columns: Option<usize>) -> String {
     match columns {
         Some(columns) => fill(line, indent, columns, false),
@@ -60,12 +60,12 @@ fn fill(line: &str, indent: usize, columns: usize, breaks_words: bool) -> String
         .subsequent_indent(&indent)
         .break_words(breaks_words)
         .word_splitter(WordSplitter::NoHyphenation);
-    // A blank at which no line is broken would let others choose where the terminal breaks it.
+    // With a blank that is never broken, quoted text could choose where the terminal wraps the line.
     let line = line.replace(|blank: char| blank.is_whitespace() && blank != '\t', " ");
     textwrap::fill(&bound(&line), options).replace(BOUND, " ")
 }
 
-/// Stands for a blank at which a line is not broken: a character that means nothing.
+/// Replaces a blank at which a line must not be broken: an unassigned character.
 const BOUND: char = '\u{f8ff}';
 
 /// The beginnings of commands.
@@ -86,8 +86,8 @@ const COMMANDS: &[&str] = &[
     "export ",
 ];
 
-/// Binds the words of each command in a line together. A command ends where a bracket, a double quote around it, or a
-/// punctuation mark outside of its quotes ends it.
+/// Protects the blanks of each command in a line. A command ends at a bracket, at a double quote around it, or at a
+/// punctuation mark outside of its quotes.
 fn bound(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     let (mut rest, mut word_begins) = (line, true);
@@ -110,7 +110,7 @@ fn bound(line: &str) -> String {
     text
 }
 
-/// Returns the length of the command that a text begins with.
+/// Returns the length of the command at the beginning of a text.
 fn command_length(text: &str) -> usize {
     let mut quote = None;
     let mut escaped = false;
@@ -131,7 +131,7 @@ fn command_length(text: &str) -> usize {
     text.len()
 }
 
-/// Returns the beginning of a line that fits, with an ellipsis if something was cut off.
+/// Returns the beginning of a line that fits, with an ellipsis if anything was cut off.
 pub fn cut(line: &str, columns: usize) -> String {
     if textwrap::core::display_width(line) <= columns {
         return line.to_owned();
@@ -148,7 +148,7 @@ pub fn cut(line: &str, columns: usize) -> String {
     kept + "..."
 }
 
-/// Does the same between two words, where that leaves more than half of the line.
+/// Cuts the same way, but between two words if that leaves more than half of the line.
 pub fn cut_at_word(line: &str, columns: usize) -> String {
     let short = cut(line, columns);
     let kept = short.strip_suffix("...").filter(|_| short != line).unwrap_or("");

@@ -1,4 +1,4 @@
-//! Words about agents and reviewers, for the tables of a report.
+//! Texts about agents and reviewers, for the tables of a report.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::names::dollars;
 use crate::report::{AgentTotals, Review, first_line};
 use crate::ui::amounts::{spent, time};
 
-/// What stands for a number that is not known.
+/// The text for an unknown number.
 const UNKNOWN: &str = "unknown";
 
-/// The most reviews that are shown of one attempt; the last ones are kept.
+/// Maximum number of shown reviews of one attempt; the last ones are shown.
 const MOST_REVIEWS: usize = 10;
 
 /// Returns the row of an agent.
@@ -39,7 +39,7 @@ pub(super) fn agent_row(sums: &AgentTotals) -> Value {
     })
 }
 
-/// Returns the rows of the last reviews of an attempt, with the first line of their words.
+/// Returns the rows of the last reviews of an attempt, with the first line of their messages.
 pub(super) fn review_rows(reviews: &[Review]) -> Vec<Value> {
     let unshown = reviews.len().saturating_sub(MOST_REVIEWS);
     let row = |review: &Review| {

@@ -1,5 +1,5 @@
-//! Makes the values of a story's card: what was asked for, what the agent said, what it rests on, its gates, and its
-//! attempts with what each changed.
+//! Makes the values of a story's card: the request, the agent's message, the basis of acceptance, its gates, and its
+//! attempts with their changes.
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ fn sum_of(attempts: &[AttemptReport]) -> String {
     parts.join(", ")
 }
 
-/// Returns what a complete story rests on, in words; `None` if the report has no attempt that completed it.
+/// Returns the basis of a complete story, in words; `None` if the report has no attempt that completed it.
 pub(super) fn rests_on(story: &StoryReport) -> Option<String> {
     let rests_on = &story.completed_by()?.entry.attempt.rests_on;
     let words = rests_on.iter().map(|basis| match basis {
@@ -150,7 +150,7 @@ fn attempt_of(report: &Report, attempt: &AttemptReport, id: &str, room: &mut Roo
     })
 }
 
-/// Returns the time of an attempt, who made it, and the size of what it changed, as far as they are known.
+/// Returns the time of an attempt, its agent, and the size of its changes, if known.
 fn facts_of(attempt: &AttemptReport) -> Vec<String> {
     let done = &attempt.entry.attempt;
     let gates = match attempt.gates.as_slice() {
@@ -182,8 +182,8 @@ fn facts_of(attempt: &AttemptReport) -> Vec<String> {
     parts.into_iter().flatten().collect()
 }
 
-/// Returns a row for each gate with the numbers of its runs, and the end of the output of the last one. Each run comes with
-/// whether a checkpoint rests on it.
+/// Returns a row for each gate with the numbers of its runs, and the end of the last one's output. Each run comes with
+/// whether a checkpoint is based on it.
 pub(super) fn gate_rows<'g>(gates: impl Iterator<Item = (&'g Gate, bool)>, room: &mut Room) -> Vec<Value> {
     let mut all: Vec<(Vec<&Gate>, bool)> = Vec::new();
     for (gate, counts) in gates {
@@ -218,7 +218,7 @@ pub(super) fn gate_rows<'g>(gates: impl Iterator<Item = (&'g Gate, bool)>, room:
     rows.collect()
 }
 
-/// Returns the result of the last run of a gate in the words of the run, and what came before.
+/// Returns the result of the last run of a gate, and the earlier results.
 fn words_of(last: &Gate, runs: &[&Gate]) -> String {
     let took = time_of_gate(runs.iter().map(|gate| gate.duration).sum());
     let result = if last.passed { "passed" } else { "failed" };

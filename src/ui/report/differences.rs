@@ -1,4 +1,4 @@
-//! Makes the values of a difference: its files, a line each, and its lines in blocks of a kind.
+//! Makes the values of a diff: its files, one per line, and its lines in blocks of the same kind.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{in_line, lines, size};
 use crate::report::{FileChange, Patch};
 use crate::ui::shown::plain;
 
-/// Returns a difference with these files, as far as there is room; `None` if they are none, or not known.
+/// Returns a diff with these files, within the limits; `None` if there are none, or they are unknown.
 pub(super) fn difference_of(
     files: Option<&[FileChange]>,
     patch: Option<&Patch>,

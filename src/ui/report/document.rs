@@ -1,5 +1,4 @@
-//! Makes the values of a loop for the templates of the page and of Markdown: texts that can be shown, as far as there is
-//! room for them.
+//! Makes the values of a loop for the HTML and Markdown templates: texts that are safe to show, within the limits.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -29,7 +28,7 @@ pub(super) struct Document<'r> {
     origin: Origin,
     compare_url: Option<&'r str>,
     sums: Vec<(&'static str, String)>,
-    /// Files, with who changed them, and the lines added and removed.
+    /// Files, with the stories that changed them, and the lines added and removed.
     files: Vec<[String; 4]>,
     edits: Vec<Value>,
     cards: Vec<Value>,
@@ -38,7 +37,7 @@ pub(super) struct Document<'r> {
     gates: Vec<Value>,
     events: Vec<Value>,
     agents: Vec<Value>,
-    /// The settings that were in force, each time with the attempt from which on.
+    /// The settings in force, each time with the first attempt under them.
     pub environments: Vec<(String, Vec<(&'static str, String)>)>,
     pub left_out: Vec<String>,
     /// The stories with those of their attempts that are shown, each with its id on the page.

@@ -88,7 +88,7 @@ fn bar(scale: &Scale, span: timeline::Span, kind: &str, title: &str, target: Opt
     let x = place(from);
     let width = ((place(to) - x).max(3.0) * 10.0).round() / 10.0;
     json!({
-        // What is at the very end stays on the page.
+        // A bar at the end stays on the page.
         "x": x.min(WIDTH - 10.0 - width),
         "width": width,
         "kind": kind,

@@ -1,8 +1,8 @@
-//! Writes text of others in Markdown so that it never becomes markup, a link, a mention or a reference.
+//! Writes quoted text in Markdown so that it never becomes markup, a link, a mention or a reference.
 
 use crate::ui::shown::plain;
 
-/// Returns a fenced code block of a language with a text in which nothing is markup, as whole lines.
+/// Returns a fenced code block with a text, as complete lines, in which nothing is markup.
 pub(super) fn fenced(kind: &str, text: &str) -> String {
     let text = plain(text);
     let runs = text.split(|c| c != '`').map(str::len);
@@ -10,8 +10,8 @@ pub(super) fn fenced(kind: &str, text: &str) -> String {
     format!("{fence}{kind}\n{}\n{fence}\n", text.trim_end())
 }
 
-/// Returns text of others for use within a line, after words of our own: unchanged if it cannot contain markup, a link, a
-/// mention or a reference, else as a code span. Line ends and tabs become blanks.
+/// Returns quoted text for use within a line, after git-ralph's own text: unchanged if it cannot contain markup, a
+/// link, a mention or a reference, else as a code span. Line ends and tabs become blanks.
 pub(super) fn inline(text: &str) -> String {
     let text = plain(text).replace(['\n', '\r', '\t'], " ");
     let is_safe = |(at, c): (usize, char)| {
@@ -37,7 +37,7 @@ pub(super) fn inline(text: &str) -> String {
     code_span(&text)
 }
 
-/// Returns text of others in an item of a list, after words of our own. Each line after the first is a code span below it.
+/// Returns quoted text for a list item, after git-ralph's own text. Each further line is a code span below it.
 pub(super) fn in_lines(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = inline(lines.next().unwrap_or_default());
@@ -50,7 +50,7 @@ pub(super) fn in_lines(text: &str) -> String {
 fn code_span(text: &str) -> String {
     let runs = text.split(|c| c != '`').map(str::len);
     let ticks = "`".repeat(runs.max().unwrap_or(0) + 1);
-    // Readers take away one blank at each end.
+    // Renderers remove one blank at each end.
     let has_edge = text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']);
     let apart = if has_edge && !text.trim_matches(' ').is_empty() {
         " "

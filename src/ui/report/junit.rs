@@ -1,6 +1,6 @@
 //! Writes the report as JUnit XML for CI systems: one test suite per change, one test per story. Failed attempts are
-//! reruns, except the last one of a story that failed. The outcome of the loop is among the properties of its suite, and a
-//! failed test of its own if the loop ended without being done.
+//! reruns, except the last one of a failed story. The outcome of the loop is a property of its suite, and an additional
+//! failed test if the loop ended without being done.
 
 use std::time::Duration;
 
@@ -30,14 +30,14 @@ pub fn junit(reports: &[Report]) -> String {
         suite.set_time(duration(took_in_all(report)));
         document.add_test_suite(suite);
     }
-    // Nothing but memory is written to.
+    // Writing to memory does not fail.
     let text = document.to_string().unwrap_or_default();
-    // XML has no such characters.
+    // XML does not allow these characters.
     let text = text.replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
     without_sum_of_skipped(&text) + "\n"
 }
 
-/// Removes an attribute of the outermost element that the schema of Jenkins does not know.
+/// Removes an attribute of the outermost element that Jenkins' schema does not allow.
 fn without_sum_of_skipped(text: &str) -> String {
     let Some((before, after)) = text.split_once("<testsuites ") else {
         return text.trim_end().to_owned();
@@ -52,8 +52,8 @@ fn without_sum_of_skipped(text: &str) -> String {
         .to_owned()
 }
 
-/// Returns the test of the loop itself, if it has stopped and is not done: a host's page then shows the reason
-/// where no story has one.
+/// Returns the test of the loop itself, if it has stopped and is not done: the CI page then shows the reason if no
+/// story has one.
 fn case_of_loop(report: &Report) -> Option<TestCase> {
     let (outcome, totals) = (&report.outcome, &report.totals);
     match outcome.kind {
@@ -124,7 +124,7 @@ fn rerun(attempt: &AttemptReport) -> TestRerun {
     rerun
 }
 
-/// Returns a failure if the attempt's work was not accepted, and an error for every other reason.
+/// Returns a failure if the attempt's work was not accepted, and an error for any other reason.
 fn kind_of(attempt: &AttemptReport) -> NonSuccessKind {
     use crate::state::Verdict::{Conflict, Failed, GateFailed, NoSignal, ReviewRejected};
     match attempt.entry.attempt.verdict {

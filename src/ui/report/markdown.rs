@@ -1,7 +1,7 @@
 //! Writes the report as Markdown, for the body of a pull request or the page of a CI job, from the template `markdown.md`.
 //!
-//! Invariants: the text is never longer than its limit, and says what it leaves out; text of others never becomes
-//! markup, a link, a mention or a reference; without being rendered, it can be read as it is.
+//! Invariants: the text is never longer than its limit, and says what it omits; quoted text never becomes markup, a
+//! link, a mention or a reference; the source is readable without rendering.
 
 use std::collections::BTreeMap;
 use std::iter::once;
@@ -24,8 +24,8 @@ pub const JOB_PAGE: usize = 900 * 1024 / 4;
 /// The template.
 const TEMPLATE: &str = include_str!("markdown.md");
 
-/// The steps in which parts are left out, in this order: the share of the limit for lines of differences and for texts, and the most
-/// attempts. Differences go before texts, and these before attempts.
+/// The levels of omission, in order: the shares of the limit for diff lines and for texts, and the maximum number of
+/// attempts. Diffs are omitted before texts, and texts before attempts.
 const LEVELS: [(usize, usize, usize); 11] = [
     (1, 1, usize::MAX),
     (2, 2, usize::MAX),

@@ -1,5 +1,5 @@
-//! Writes the report of a loop as an HTML page, Markdown or JUnit XML. Text of others is shown with its control
-//! characters visible, and never becomes markup.
+//! Writes the report of a loop as an HTML page, Markdown or JUnit XML. Quoted text is shown with visible control
+//! characters, and never becomes markup.
 
 mod agents;
 mod cards;
@@ -30,7 +30,7 @@ pub use junit::junit;
 pub use markdown::{JOB_PAGE, PULL_REQUEST, markdown};
 pub use page::page;
 
-/// Returns the words about a gate that ran with other tests than the attempt's.
+/// Returns a note about a gate that ran with other tests than the attempt's.
 fn when(gate: &Gate) -> &'static str {
     if gate.held {
         " with the tests as they were"
@@ -39,7 +39,7 @@ fn when(gate: &Gate) -> &'static str {
     }
 }
 
-/// Shortens a text to `most` characters, with an ellipsis if something is cut off.
+/// Shortens a text to `most` characters, with an ellipsis if anything is cut off.
 fn short(text: &str, most: usize) -> String {
     let text = plain(text);
     if text.chars().count() <= most {
@@ -55,7 +55,7 @@ fn in_line(text: &str, most: usize) -> String {
     short(&text.replace('\n', "^J"), most)
 }
 
-/// Returns the last `most` characters of a text, and says if its beginning is left out.
+/// Returns the last `most` characters of a text, and a note if its beginning is omitted.
 fn last_chars(text: &str, most: usize) -> String {
     let text = plain(text);
     let skipped = text.chars().count().saturating_sub(most);
@@ -84,9 +84,9 @@ struct Origin {
     branch: String,
     from: String,
     commit: String,
-    /// The time from its beginning to its end; empty if it is not known.
+    /// The time from its beginning to its end; empty if unknown.
     when: String,
-    /// The ref with the work of a loop that was aborted, which is on no branch.
+    /// The ref with the work of an aborted loop, which no branch has.
     kept: Option<String>,
 }
 
@@ -136,7 +136,7 @@ fn state_of(story: &StoryReport) -> String {
     }
 }
 
-/// Returns the number of complete stories, and of those that rest on the agent's word alone, in words.
+/// Returns the number of complete stories, and of those accepted on the agent's word alone, in words.
 fn how_far(report: &Report) -> String {
     let totals = &report.totals;
     let by_word = report
@@ -198,7 +198,7 @@ pub(in crate::ui) fn tokens(number: u64) -> String {
     }
 }
 
-/// Returns the settings that were in force, with their names.
+/// Returns the settings in force, with their names.
 fn in_force(environment: &Environment) -> Vec<(&'static str, String)> {
     let settings = &environment.settings;
     let none = || "no limit".to_owned();
@@ -242,7 +242,7 @@ fn changed_by(file: &FileTotal) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// Formats a number of lines; those of a binary file are not known.
+/// Formats a number of lines; a binary file has none.
 fn lines(number: Option<u64>) -> String {
     number.map_or_else(|| "-".to_owned(), |number| number.to_string())
 }

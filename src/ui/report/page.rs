@@ -21,7 +21,7 @@ const TEMPLATE: &str = include_str!("page.html");
 /// Maximum size of a page, in bytes.
 const MOST: usize = 5 << 20;
 
-/// Returns the reports as a page; `print` tells whether everything on it is unfolded, for printing.
+/// Returns the reports as a page; with `print`, everything on it is unfolded for printing.
 pub fn page(reports: &[Report], print: bool) -> String {
     let pages = LIMITS.into_iter().map(|room| page_within(reports, print, room));
     let mut pages = pages.skip_while(|page| page.len() > MOST);

@@ -1,4 +1,4 @@
-//! Limits the size of a report: what each part may take, what is left of it, and what was left out.
+//! Limits the size of a report: the limit of each part, the remaining space, and the omitted parts.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ pub(super) const TITLE: usize = 160;
 pub(super) const LINE: usize = 300;
 const TEXT: usize = 6000;
 
-/// The limits of a report's parts, and what is left of them; stricter ones apply if the report would be too large.
+/// The limits of a report's parts, and the remaining space; stricter ones apply if the report would be too large.
 #[derive(Clone)]
 pub(super) struct Room {
     /// Maximum number of changes; of the attempts of each, and of its stories without one; and of its events. The last
@@ -17,14 +17,14 @@ pub(super) struct Room {
     pub changes: usize,
     pub attempts: usize,
     pub events: usize,
-    /// Maximum number of files of one difference, of the table by file, of agents and of settings.
+    /// Maximum number of files of one diff, of the table by file, of agents and of settings.
     pub files: usize,
-    /// Maximum sizes of all texts, such as reasons and messages, of all logs and of all lines of differences, in bytes of
-    /// the page.
+    /// Maximum sizes of all texts, such as reasons and messages, of all logs and of all diff lines, in bytes of the
+    /// page.
     pub texts: usize,
     pub logs: usize,
     pub lines: usize,
-    /// The numbers of parts that had no room, by their names.
+    /// The numbers of omitted parts, by their names.
     pub left_out: BTreeMap<&'static str, usize>,
 }
 
@@ -63,7 +63,7 @@ pub(super) const LIMITS: [Room; 3] = [
 ];
 
 impl Room {
-    /// Returns how many of `all` are more than `most`, and notes them as left out.
+    /// Returns by how many `all` exceeds `most`, and notes them as omitted.
     pub fn beyond(&mut self, all: usize, most: usize, what: &'static str) -> usize {
         let skipped = all.saturating_sub(most);
         if skipped > 0 {
@@ -72,7 +72,7 @@ impl Room {
         skipped
     }
 
-    /// Returns a text, cut to its limit; `None` if there is no room for it.
+    /// Returns a text, cut to its limit; `None` if no space remains.
     pub fn text(&mut self, text: &str) -> Option<String> {
         let text = short(text, TEXT);
         let left = self.texts.checked_sub(weight(&text));

@@ -1,7 +1,7 @@
 //! Places the attempts, gates and waits of a loop on a line.
 //!
-//! Time in which nothing ran is shortened, so that a night does not hide an hour of work. If the clock went back, bars
-//! may have no length, but none is outside of the line.
+//! Idle time is shortened, so that a night does not hide an hour of work. If the clock went back, bars may have no
+//! length, but none is outside of the line.
 
 use jiff::Timestamp;
 
@@ -25,7 +25,7 @@ pub(super) struct Scale {
     points: Vec<(f64, f64)>,
     /// The shortened stretches: the place of their middle on the line, and their seconds.
     pub gaps: Vec<(f64, f64)>,
-    /// The stretches in which something ran.
+    /// The busy stretches.
     busy: Vec<Span>,
 }
 
@@ -129,8 +129,8 @@ impl Scale {
         }
     }
 
-    /// Returns round times at which something ran, with their places on the line, far enough from each other to be
-    /// read; and the seconds between two of them that nothing stands between.
+    /// Returns round times in busy stretches, with their places on the line, far enough apart to be readable; and the
+    /// seconds between neighbours.
     pub fn ticks(&self) -> (f64, Vec<(f64, f64)>) {
         let worked: f64 = self.busy.iter().map(|(from, to)| to - from).sum();
         let steps = STEPS.into_iter();
@@ -139,7 +139,7 @@ impl Scale {
             |found, step| if worked / step <= 8.0 { step } else { found },
         );
         let mut ticks: Vec<(f64, f64)> = Vec::new();
-        // A loop of months has no tick on each of its days.
+        // A loop of months does not get a tick for each day.
         let step = step.max(worked / 1000.0);
         for (from, to) in &self.busy {
             let mut time = (from / step).ceil() * step;

@@ -1,4 +1,4 @@
-//! The parts that the user has chosen to see, and the ways from one to another. Pure: knows a loop and texts, no file and
+//! The user's selection of what to see, and the moves between selections. Pure: knows a loop and texts, but no file and
 //! no screen.
 
 use super::lines::Lines;
@@ -6,7 +6,7 @@ use super::model::{Attempt, Model, Story};
 use super::window::{Scroll, Window, places};
 use crate::ui::shown::plain;
 
-/// A text in the place of the output.
+/// A text that replaces the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Page {
     Story,
@@ -15,51 +15,51 @@ pub(super) enum Page {
     Help,
 }
 
-/// The parts that the user has chosen to see.
+/// The user's selection.
 #[derive(Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "the user switches each by a key of its own"
 )]
 pub(super) struct Chosen {
-    /// The story; that of the latest attempt if it is none.
+    /// The story; `None` for the story of the latest attempt.
     pub story: Option<usize>,
-    /// The attempt's place in its story; the latest if it is none.
+    /// The position of the attempt in its story; `None` for the latest.
     pub attempt: Option<usize>,
     /// The number of rows at the end of the output that are below the screen.
     pub below: usize,
     /// The number of all lines when the output was last at its end.
     pub seen: usize,
-    /// The page in place of the output, and the number of its rows below the screen.
+    /// The page that replaces the output, and the number of its rows below the screen.
     pub page: Option<(Page, usize)>,
-    /// The text alone, without a frame; holds whether the output was at its end.
+    /// Set if only the text is shown, without a frame; true if the output was at its end.
     pub alone: Option<bool>,
     pub raw: bool,
-    /// The list, where there is no room for both.
+    /// True to show the list, if both do not fit.
     pub list: bool,
-    /// No list, where there is room for both.
+    /// True to hide the list, if both fit.
     pub no_list: bool,
     pub asks_to_stop: bool,
-    /// True if the words that are being typed are for the agent.
+    /// True if the text being typed is for the agent.
     pub tells: bool,
-    /// The words that are being typed, to search for them or to tell them.
+    /// The text being typed, for a search or a message.
     pub typed: Option<String>,
-    /// The words that were searched for.
+    /// The searched words.
     pub words: String,
-    /// The number of the line that was found, counted from the first line that there ever was.
+    /// The number of the found line, counted from the first line of the output.
     pub found: Option<usize>,
-    /// An answer to the last key.
+    /// The answer to the last key.
     pub answer: String,
     pub coloured: bool,
 }
 
 impl Chosen {
-    /// Returns the story that is shown.
+    /// Returns the shown story.
     pub fn story<'m>(&self, model: &'m Model) -> Option<&'m Story> {
         model.stories.get(self.story_at(model))
     }
 
-    /// Returns the attempt that is shown.
+    /// Returns the shown attempt.
     pub fn attempt<'m>(&self, model: &'m Model) -> Option<&'m Attempt> {
         let attempts = &self.story(model)?.attempts;
         match self.attempt {
@@ -68,12 +68,12 @@ impl Chosen {
         }
     }
 
-    /// Returns the place of the story that is shown.
+    /// Returns the position of the shown story.
     pub fn story_at(&self, model: &Model) -> usize {
         self.story.unwrap_or_else(|| model.current())
     }
 
-    /// Returns whether the output of the gates before any work is shown.
+    /// Returns whether the output of the gates before the first attempt is shown.
     pub fn shows_first_gate(&self, model: &Model) -> bool {
         self.story.is_none() && model.gate_at_work().is_some_and(|gate| gate.is_first)
     }
@@ -83,7 +83,7 @@ impl Chosen {
         self.page.map_or(self.below, |(_, below)| below)
     }
 
-    /// Goes to a place in the text that is shown.
+    /// Goes to a position in the shown text.
     pub fn go_to(&mut self, below: usize, lines: &Lines) {
         match &mut self.page {
             Some((_, place)) => *place = below,
@@ -96,13 +96,13 @@ impl Chosen {
         }
     }
 
-    /// Scrolls the text that is shown.
+    /// Scrolls the shown text.
     pub fn scroll(&mut self, to: Scroll, window: &Window) {
         self.found = None;
         self.go_to(window.scrolled(self.below(), to), window.lines);
     }
 
-    /// Shows the end of the output, and of a page the beginning.
+    /// Shows the end of the output, or the beginning of a page.
     pub fn begin_anew(&mut self) {
         (self.below, self.found) = (0, None);
         if let Some((_, below)) = &mut self.page {
@@ -110,7 +110,7 @@ impl Chosen {
         }
     }
 
-    /// Shows a page, or the output again if it is shown already.
+    /// Shows a page, or the output again if the page is already shown.
     pub fn turn_to(&mut self, page: Page) {
         self.found = None;
         self.page = match self.page {
@@ -120,7 +120,7 @@ impl Chosen {
         self.list = false;
     }
 
-    /// Goes back from what covers the output; returns false if nothing does.
+    /// Closes a page or the like that covers the output; returns false if none does.
     pub fn back(&mut self) -> bool {
         if self.alone.is_some() {
             self.leave_alone();
@@ -130,7 +130,7 @@ impl Chosen {
         self.page.take().is_some()
     }
 
-    /// Shows the text alone, or in its frame again.
+    /// Shows only the text, or restores its frame.
     pub fn turn_alone(&mut self) {
         if self.alone.is_some() {
             self.leave_alone();
@@ -145,14 +145,14 @@ impl Chosen {
         }
     }
 
-    /// Goes some stories up or down the list.
+    /// Moves the selection by some stories.
     pub fn step_story(&mut self, model: &Model, by: isize) {
         let last = model.stories.len().saturating_sub(1);
         let at = self.story_at(model).saturating_add_signed(by).min(last);
         self.choose(at, None);
     }
 
-    /// Goes some attempts on or back.
+    /// Moves the selection by some attempts.
     pub fn step_attempt(&mut self, model: &Model, by: isize) {
         let story = self.story_at(model);
         let attempts = model.stories.get(story).map_or(0, |story| story.attempts.len());
@@ -161,13 +161,13 @@ impl Chosen {
         self.choose(story, Some(at.saturating_add_signed(by).min(last)));
     }
 
-    /// Chooses a story, and its latest attempt or this one.
+    /// Chooses a story, and this attempt or its latest.
     pub fn choose(&mut self, story: usize, attempt: Option<usize>) {
         (self.story, self.attempt) = (Some(story), attempt);
         self.begin_anew();
     }
 
-    /// Goes to the next failed attempt, or the one before, in the order of the list and round its end.
+    /// Goes to the next failed attempt, or the previous one, in list order, with wrap-around.
     pub fn step_failed(&mut self, model: &Model, forward: bool) {
         let attempts = |(at, story): (usize, &Story)| {
             let attempts = story.attempts.iter().enumerate();
@@ -189,8 +189,8 @@ impl Chosen {
         }
     }
 
-    /// Searches on for the words: in the text that is shown, up in the output and down in a page, and then in the list of
-    /// stories; in that alone where only the list is shown.
+    /// Continues the search for the words: in the shown text, upwards in the output and downwards in a page, and then
+    /// in the list of stories; only in the list if only the list is shown.
     pub fn search(&mut self, model: &Model, window: &Window, is_list: bool) {
         if self.words.is_empty() {
             return;
@@ -218,7 +218,7 @@ impl Chosen {
         }
     }
 
-    /// Returns the number from the end of the next line with the words.
+    /// Returns the number, counted from the end, of the next line with the words.
     fn line_with_words(&self, window: &Window) -> Option<usize> {
         let has_words = |line: &String| !places(line, &self.words).is_empty();
         let lines = window.lines.newest_first().enumerate();
@@ -368,7 +368,7 @@ mod tests {
         assert!(chosen.back() && chosen.page.is_some() && chosen.alone.is_none());
         assert!(chosen.back() && chosen.page.is_none());
         assert!(!chosen.back());
-        // The end of the output is followed again, if it was before.
+        // The end of the output is followed again, if it was followed before.
         chosen.turn_alone();
         chosen.scroll(Scroll::PageUp, &window(&lines));
         chosen.turn_alone();

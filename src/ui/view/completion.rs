@@ -1,4 +1,4 @@
-//! The screen at the end of a loop: what was done, and what each choice would do. Pure but for `ask`.
+//! The screen at the end of a loop: the results, and the effect of each choice. Pure except for `ask`.
 
 use std::io;
 use std::time::Duration;
@@ -14,23 +14,23 @@ use crate::ui::choice::Choice;
 use crate::ui::shown::plain;
 use crate::ui::width::{cut_at_word, hang, wrap};
 
-/// Time between two looks for a signal.
+/// Interval between two checks for a signal.
 const POLL: Duration = Duration::from_millis(100);
-/// The lines of the summary that are shown before the choices take more than one line each.
+/// Minimum number of shown summary lines before a choice gets more than one line.
 const LEAST_SUMMARY: usize = 4;
 
-/// The words of the screen.
+/// The text of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The summary that ends a run.
     pub summary: String,
-    /// The choices, each with what it would do.
+    /// The choices, each with its effect.
     pub choices: Vec<(Choice, String)>,
 }
 
 impl Page {
-    /// Draws the page, with the choice that waits for Enter. Where the summary has no room, each choice has one line; what
-    /// still does not fit is cut off above the choices.
+    /// Draws the page, with the choice that awaits Enter. If the summary has no space, each choice has one line; the
+    /// rest is cut off above the choices.
     fn draw(&self, waiting: Option<Choice>, area: Rect, buffer: &mut Buffer) {
         if area.is_empty() {
             return;
@@ -81,15 +81,15 @@ impl Page {
     }
 }
 
-/// Lets the user choose on the whole screen: by a letter, and by Enter after the screen has shown what it chooses, unless
-/// the choice only shows something. Enter alone, `q`, Esc and Ctrl-C are [`Choice::Quit`], and so is an answer that
-/// `is_closed` forestalls. What was typed before the question is on the screen is no answer.
+/// Lets the user choose on the whole screen: by a letter, and by Enter after the choice is shown, unless the choice
+/// only shows something. Enter alone, `q`, Esc and Ctrl-C are [`Choice::Quit`], and so is a question that `is_closed`
+/// ends. Keys typed before the question is on the screen do not count.
 pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
     let mut screen = Screen::take()?;
     let choices = page.choices.iter().map(|(choice, _)| *choice);
     let possible: Vec<Choice> = choices.chain([Choice::Quit]).collect();
     let mut waiting = None;
-    // A key that came before the question is no answer; after the first answer each key counts.
+    // A key typed before the question does not count; after the first answer each key counts.
     terminal::discard_typed()?;
     loop {
         screen.draw(|frame| page.draw(waiting, frame.area(), frame.buffer_mut()))?;
@@ -118,14 +118,14 @@ pub fn ask(page: &Page, is_closed: impl Fn() -> bool) -> io::Result<Choice> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     Chosen(Choice),
-    /// This choice waits for Enter, or none does.
+    /// This choice awaits Enter, or none does.
     Waiting(Option<Choice>),
     Suspend,
     Repaint,
 }
 
-/// Returns the effect of a key while `waiting` waits for Enter. A letter alone, which may be one of the view's keys, only
-/// chooses what changes nothing.
+/// Returns the effect of a key while `waiting` awaits Enter. A letter alone, which may be a key of the view, only
+/// executes choices that change nothing.
 fn effect(key: &KeyEvent, waiting: Option<Choice>, possible: &[Choice]) -> Effect {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {

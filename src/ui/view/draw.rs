@@ -1,5 +1,5 @@
-//! Draws the view. Pure: a scene and a size become a screen. Whatever it says is said in words and signs too, never by
-//! colour alone.
+//! Draws the view. Pure: converts a scene and a size to a screen. Uses words and signs for everything, never colour
+//! alone.
 
 mod list;
 mod prompts;
@@ -25,24 +25,24 @@ use crate::ui::amounts::time;
 use crate::ui::shown::plain;
 use crate::ui::width::{cut, cut_at_word};
 
-/// The end of the text is on the screen, and follows it.
+/// The sign that the end of the text is shown and followed.
 const FOLLOWS: &str = "[follow]";
-/// A screen with fewer columns has no room for that.
+/// Number of columns below which the sign is omitted.
 const NARROW: u16 = 60;
 
-/// All that is on the screen.
+/// Everything on the screen.
 pub(super) struct Scene<'a> {
     pub model: &'a Model,
-    /// The number of this loop and of all of them.
+    /// The number of this loop, and of all loops.
     pub which: (usize, usize),
     pub chosen: &'a Chosen,
-    /// The output of the attempt, or the page in its place.
+    /// The output of the attempt, or the page that replaces it.
     pub text: &'a Lines,
-    /// What the attempt has used so far, by its output.
+    /// The use of the model by the attempt so far, according to its output.
     pub used: &'a Usage,
-    /// The files that it has changed, once they were counted.
+    /// The files changed by the attempt, once counted.
     pub files: Option<&'a Found>,
-    /// True if the key that finishes the loop does so.
+    /// True if the key for finishing the loop works.
     pub can_finish: bool,
     /// True if a process can be asked to stop.
     pub can_stop: bool,
@@ -81,7 +81,7 @@ impl Scene<'_> {
         self.footer(&parts, area, buffer);
     }
 
-    /// Draws the lines that say whose text it is.
+    /// Draws the lines that name the owner of the text.
     fn whose(&self, parts: &Layout, buffer: &mut Buffer) {
         let Some(place) = parts.title else { return };
         let width = usize::from(place.width);
@@ -102,7 +102,7 @@ impl Scene<'_> {
         put(buffer, below, &cut_at_word(second.trim_end(), width), dim);
     }
 
-    /// Draws the output, or the page in its place, with the words that are searched for.
+    /// Draws the output, or the page that replaces it, with the search matches.
     fn text(&self, area: Rect, buffer: &mut Buffer) {
         let window = Window::new(self.text, area);
         let mut rows = window.shown(self.chosen.below());
@@ -134,7 +134,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Returns the loop in a few words, for a screen with no room for more.
+    /// Returns the loop in a few words, for a screen with one line.
     fn in_one_line(&self) -> String {
         let model = self.model;
         let mut words = model.change.clone();
@@ -152,7 +152,7 @@ impl Scene<'_> {
         words
     }
 
-    /// Returns the first line: the parts that fit, the most important one first.
+    /// Returns the first line: the parts that fit, by importance.
     fn header(&self, width: u16) -> String {
         let model = self.model;
         let mut name = model.change.clone();
@@ -193,7 +193,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Returns what runs now, or why nothing does.
+    /// Returns the running activity, or why there is none.
     fn state(&self) -> String {
         let model = self.model;
         if let Some(until) = model.waits_until.filter(|until| *until > self.now) {
@@ -251,7 +251,7 @@ impl Scene<'_> {
             }
         };
         match of {
-            // The lines above say whose these are.
+            // The title already names the attempt.
             Some(of) if chosen.map(name).as_ref() == Some(&of) => words,
             Some((story, attempt)) => format!("{}@{attempt}: {words}", cut(&plain(&story), 20)),
             None => words,
@@ -266,7 +266,7 @@ impl Scene<'_> {
             put(buffer, footer, &prompt, bold);
             return;
         }
-        // On a narrow screen, keys are worth more.
+        // On a narrow screen, the keys are more important.
         let mut right = self.place_in_text(parts);
         if right == FOLLOWS && footer.width < NARROW {
             right.clear();
@@ -285,7 +285,7 @@ impl Scene<'_> {
         put(buffer, Rect { x, ..footer }, &right, dim);
     }
 
-    /// Returns the keys that do something now and that there is room for.
+    /// Returns the keys that have an effect now and fit.
     fn hints(&self, area: Rect, room: usize) -> String {
         let is_list = is_list(area, self.chosen);
         let is_help = matches!(self.chosen.page, Some((Page::Help, _)));
@@ -329,7 +329,7 @@ impl Scene<'_> {
         line(&shown)
     }
 
-    /// Returns where in its text the screen is.
+    /// Returns the position of the screen in its text.
     fn place_in_text(&self, parts: &Layout) -> String {
         let chosen = self.chosen;
         let Some(text) = parts.text else {
@@ -350,7 +350,7 @@ impl Scene<'_> {
     }
 }
 
-/// Writes words into the first line of a place, cut off at its end and at that of the screen.
+/// Writes words into the first line of an area, cut off at its end and at the screen's.
 pub(super) fn put(buffer: &mut Buffer, place: Rect, words: &str, style: Style) {
     let place = place.intersection(buffer.area);
     if !place.is_empty() {

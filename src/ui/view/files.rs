@@ -1,5 +1,4 @@
-//! The files that the attempt on the screen has changed: counted now and then, in a thread of its own, and no more once
-//! that takes long.
+//! The files changed by the shown attempt: counted from time to time in a separate thread, until that takes too long.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -9,14 +8,14 @@ use jiff::Timestamp;
 use crate::inspect::changed_files::{Changed, Of, Unknown, changed_files};
 use crate::state::Store;
 
-/// The least time between two counts.
+/// Minimum time between two counts.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The least time between two counts, as a multiple of the time that one takes.
+/// Minimum time between two counts, as a multiple of the duration of one.
 const SHARE: u32 = 50;
 
-/// The files by a count, and when it began.
+/// The counted files, and the time of the count.
 pub(super) type Found = (Timestamp, Result<Changed, Unknown>);
-/// The same, and the time that it took.
+/// The counted files, and the duration of the count.
 type Counted = (Found, Duration);
 
 /// The files of one attempt.
@@ -25,19 +24,19 @@ pub(super) struct Files {
     of: Option<Of>,
     found: Option<Found>,
     counting: Option<(Of, JoinHandle<Counted>)>,
-    /// The time before which the files of the same attempt are not counted again, and none of one that runs.
+    /// The time before which a running attempt's files, or the same attempt's, are not counted again.
     due: Option<Instant>,
-    /// True once those of one that runs took too long.
+    /// True after a count for a running attempt took too long.
     is_off: bool,
 }
 
 impl Files {
-    /// Returns the files of the attempt that was looked at last, once they are known.
+    /// Returns the files of the last requested attempt, once known.
     pub fn found(&self) -> Option<&Found> {
         self.found.as_ref()
     }
 
-    /// Counts the files of an attempt when that is due; returns true if there is something new.
+    /// Counts the files of an attempt when due; returns true if anything is new.
     pub fn look(&mut self, store: &Store, of: Option<Of>) -> bool {
         let mut changed = self.of != of;
         if changed {
@@ -66,7 +65,7 @@ impl Files {
         changed
     }
 
-    /// Returns whether it is time for a count that can tell more.
+    /// Returns whether a new count is due and useful.
     fn is_wanted(&self, of: &Of) -> bool {
         let is_due = self.due.is_none_or(|due| Instant::now() >= due);
         self.counting.is_none()

@@ -2,13 +2,13 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// Keys that do the same.
+/// Keys with the same action.
 pub struct Row {
     /// The names of the keys.
     pub keys: &'static [&'static str],
     /// Their effect, for the help and the manual page.
     pub words: &'static str,
-    /// The same in a word or two for the last line of the screen; empty if it is not shown there.
+    /// The effect in a word or two for the last line of the screen; empty if it is not shown there.
     pub short: &'static str,
     pub(super) action: Action,
 }
@@ -16,7 +16,7 @@ pub struct Row {
 /// Makes the actions and the table of their rows: the keys, the action, its effect in words, and in a word or two.
 macro_rules! keys {
     ($($($key:literal)+ => $action:ident $(($part:ty = $value:literal))?, $words:literal, $short:literal;)*) => {
-        /// Something that a key does.
+        /// The action of a key.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Action {
             $($action $(($part))?,)*

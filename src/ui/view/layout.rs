@@ -1,12 +1,12 @@
-//! The places of the parts of the screen. Pure.
+//! The positions of the parts of the screen. Pure.
 
 use ratatui::layout::Rect;
 
 use super::chosen::{Chosen, Page};
 
-/// The least columns and rows of a screen with the list and the output beside each other.
+/// Minimum columns and rows for the list and the output side by side.
 const WIDE: (u16, u16) = (80, 16);
-/// The least columns and rows of a screen that shows more than one line.
+/// Minimum columns and rows for more than one line.
 const LEAST: (u16, u16) = (20, 4);
 
 /// The places of the parts.
@@ -16,25 +16,25 @@ pub(super) struct Layout {
     pub list: Option<Rect>,
     /// The rule between the list and the text.
     pub rule: Option<Rect>,
-    /// The lines that say whose text it is.
+    /// The lines that name the owner of the text.
     pub title: Option<Rect>,
-    /// The output, or a page in its place.
+    /// The output, or the page that replaces it.
     pub text: Option<Rect>,
     pub notice: Option<Rect>,
     pub footer: Rect,
 }
 
-/// Returns whether there is room for the list and the text beside each other.
+/// Returns whether the list and the text fit side by side.
 pub(super) fn is_wide(area: Rect) -> bool {
     area.width >= WIDE.0 && area.height >= WIDE.1
 }
 
-/// Returns whether the list alone is shown.
+/// Returns whether only the list is shown.
 pub(super) fn is_list(area: Rect, chosen: &Chosen) -> bool {
     chosen.list && chosen.page.is_none() && !is_wide(area)
 }
 
-/// Places the parts; `None` if there is room for one line only.
+/// Places the parts; `None` if only one line fits.
 pub(super) fn layout(area: Rect, chosen: &Chosen) -> Option<Layout> {
     if area.width < LEAST.0 || area.height < LEAST.1 {
         return None;

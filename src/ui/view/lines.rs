@@ -1,16 +1,16 @@
-//! The last lines of an agent's output, fit to be drawn: no control character is left, a carriage return leaves the last
-//! state of its line, tabs become blanks. Pure, and bounded in memory whatever is pushed.
+//! The last lines of an agent's output, safe to draw: without control characters; a carriage return leaves the last
+//! state of its line, tabs become blanks. Pure, and bounded in memory for any input.
 
 use std::collections::VecDeque;
 
 use crate::ui::agent_output::AgentOutput;
 use crate::ui::shown::plain;
 
-/// The most lines that are kept.
+/// Maximum number of kept lines.
 const MOST: usize = 10_000;
-/// The most bytes of a line that are kept.
+/// Maximum number of kept bytes of a line.
 const LONGEST: usize = 4096;
-/// The most bytes of all lines that are kept.
+/// Maximum number of kept bytes of all lines.
 const ROOM: usize = 8 << 20;
 
 /// The last lines of an output.
@@ -19,11 +19,11 @@ pub(super) struct Lines {
     filter: AgentOutput,
     kept: VecDeque<String>,
     bytes: usize,
-    /// The line without its end yet.
+    /// The unfinished line.
     begun: Vec<u8>,
-    /// True if the cursor went back to the beginning of that line.
+    /// True if a carriage return has moved the cursor to the beginning of that line.
     is_back: bool,
-    /// The number of all lines that had an end.
+    /// The number of all finished lines.
     count: usize,
 }
 
@@ -60,30 +60,30 @@ impl Lines {
         }
     }
 
-    /// Returns the number of lines so far, those that are no longer kept included.
+    /// Returns the number of lines so far, including dropped ones.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Returns the number of all lines so far, with one that has not ended yet.
+    /// Returns the number of all lines so far, including an unfinished one.
     pub fn all(&self) -> usize {
         self.count + usize::from(!self.begun.is_empty())
     }
 
-    /// Returns the last lines that have ended, oldest first.
+    /// Returns the last finished lines, oldest first.
     pub fn ended(&self, last: usize) -> impl Iterator<Item = &str> {
         let before = self.kept.len().saturating_sub(last);
         self.kept.iter().skip(before).map(String::as_str)
     }
 
-    /// Returns the lines that are kept, newest first; one that has not ended yet is the first.
+    /// Returns the kept lines, newest first, beginning with an unfinished one.
     pub fn newest_first(&self) -> impl Iterator<Item = String> {
         let begun = (!self.begun.is_empty()).then(|| drawable(&self.begun));
         begun.into_iter().chain(self.kept.iter().rev().cloned())
     }
 }
 
-/// Returns a line without anything that a terminal would act upon.
+/// Returns a line without characters that control a terminal.
 fn drawable(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     plain(&text).replace('\t', "    ")

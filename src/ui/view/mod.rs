@@ -1,10 +1,10 @@
 //! The view of loops: on the whole screen of a terminal, from their files alone. It has no handle of the engine, so it
-//! shows the loop of its own process like any other, and nothing that happens to it happens to the loop.
+//! shows the loop of its own process like any other, and cannot affect it.
 //!
-//! `model` is made of events, `lines` of an agent's output, `chosen` is what the user chose to see, `window` the part that
-//! fits, `layout` its place, and `draw` makes a screen of them: all pure. `keys` is the table of keys, `steering` does what
-//! they say, `showing` and `files` read what is shown, `terminal` is the way to the screen and back, `plain` the same news
-//! without a screen.
+//! `model` is built from events, `lines` from an agent's output, `chosen` is the user's selection, `window` the part
+//! that fits, `layout` its position, and `draw` makes a screen of them: all pure. `keys` is the table of keys,
+//! `steering` executes them, `showing` and `files` read the shown data, `terminal` takes and restores the screen,
+//! `plain` shows the same news without a screen.
 
 mod chosen;
 pub mod completion;
@@ -35,7 +35,7 @@ pub use self::steering::Left;
 use self::steering::View;
 use self::terminal::Screen;
 
-/// Time between two reads of the files, and the longer one once nothing was new for a while.
+/// Interval between two reads of the files, and the longer one after a while without news.
 const POLL: Duration = Duration::from_millis(100);
 const SLOW_POLL: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ const QUIET: Duration = Duration::from_secs(10);
 pub struct Closing(Arc<AtomicBool>);
 
 impl Closing {
-    /// Asks it.
+    /// Asks the view to close.
     pub fn ask(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -55,7 +55,7 @@ impl Closing {
     }
 }
 
-/// A view in a thread of its own.
+/// A view in a separate thread.
 pub struct ViewThread {
     closing: Closing,
     thread: Option<thread::JoinHandle<io::Result<Left>>>,
@@ -84,8 +84,8 @@ impl ViewThread {
         })
     }
 
-    /// Closes the view, and waits until the screen is given back. Returns true if it was still there: the user had not left
-    /// it, and it had not failed.
+    /// Closes the view, and waits until the screen is restored. Returns true if it was still open: the user had not
+    /// left it, and it had not failed.
     pub fn close(&mut self) -> bool {
         self.closing.ask();
         let left = self.thread.take().map(thread::JoinHandle::join);
@@ -99,7 +99,7 @@ impl Drop for ViewThread {
     }
 }
 
-/// Shows the loops until the user leaves, or it is asked to close.
+/// Shows the loops until the user leaves, or the view is asked to close.
 pub fn run(setup: Setup, closing: &Closing) -> io::Result<Left> {
     let mut screen = Screen::take()?;
     let mut view = View::new(setup);
@@ -125,7 +125,7 @@ pub fn run(setup: Setup, closing: &Closing) -> io::Result<Left> {
         if !terminal::is_typed_within(wait)? {
             continue;
         }
-        // Whatever has come, the screen is drawn again.
+        // After any input, the screen is drawn again.
         drawn = None;
         while terminal::is_typed_within(Duration::ZERO)? {
             if let Some(key) = terminal::read_key()?

@@ -1,4 +1,4 @@
-//! A loop as the view shows it: made of its events and its state, and of nothing else. Pure.
+//! A loop as the view shows it: built only from its events and its state. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,7 +13,7 @@ use crate::ui::{amounts, narration};
 /// The mark of a story, before its id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// No attempt was made at it.
+    /// The story had no attempt.
     #[default]
     Open,
     Running,
@@ -23,7 +23,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// Returns the sign for it, which every terminal has.
+    /// Returns its sign, which every terminal can show.
     pub fn sign(self) -> char {
         match self {
             Self::Open => ' ',
@@ -65,7 +65,7 @@ impl Story {
 pub struct Attempt {
     pub number: u32,
     pub since: Timestamp,
-    /// Retries that are left if this attempt fails.
+    /// Retries left if this attempt fails.
     pub left: u32,
     /// The name of its agent.
     pub agent: Option<String>,
@@ -87,7 +87,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Returns whether it has ended without success, by its own fault.
+    /// Returns whether the attempt failed by its own fault.
     pub fn has_failed(&self) -> bool {
         self.ended
             .is_some_and(|(verdict, _)| verdict != Verdict::Complete && verdict.counts())
@@ -102,7 +102,7 @@ pub struct Gate {
     pub since: Timestamp,
     /// True if it runs before any attempt.
     pub is_first: bool,
-    /// True if it is a reviewer, of which `command` is the name.
+    /// True for a reviewer, whose name is `command`.
     pub is_review: bool,
 }
 
@@ -131,36 +131,36 @@ impl Gate {
 pub struct Model {
     pub change: String,
     pub stories: Vec<Story>,
-    /// The stories of the list as it was before the attempts of the loop that are shown.
+    /// The stories of the list from before the shown attempts of the loop.
     listed: Vec<Story>,
-    /// The numbers of complete and of all stories, once they are known.
+    /// The numbers of complete and of all stories, once known.
     pub progress: Option<(usize, usize)>,
     pub begun: Option<Timestamp>,
     /// The time of the latest event.
     pub latest: Option<Timestamp>,
     pub agent: Option<String>,
-    /// The cost of the attempts so far, in US dollars, as far as it is known.
+    /// The known cost of the attempts so far, in US dollars.
     pub cost: Option<f64>,
     /// The limit of that cost.
     pub max_cost: Option<f64>,
-    /// The longest silence of an agent's own session that counts as working.
+    /// Maximum silence of an agent's own session that counts as working.
     pub idle: Option<SignedDuration>,
     /// The agent's own session that drives it.
     pub session: Option<AgentSession>,
-    /// The end of the time that the loop may take.
+    /// The time limit of the loop.
     pub ends: Option<Timestamp>,
     pub waits_until: Option<Timestamp>,
     pub phase: Option<Phase>,
     /// The number of stories that the loop skips.
     pub skipped: usize,
-    /// The latest words about the loop, without control characters, and the attempt that they are about.
+    /// The latest message about the loop, without control characters, and the attempt that it concerns.
     pub notice: (Option<Name>, String),
     /// The attempt that failed last, and the reason.
     pub reason: Option<(Name, String)>,
     pub is_driven: bool,
-    /// The gate that runs, or ran last.
+    /// The current or last gate.
     pub gate: Option<Gate>,
-    /// The question that the process which drives it asks the user.
+    /// The question of the process that drives the loop.
     pub asks: Option<AwaitingChoice>,
     pub is_gone: bool,
     /// True once an attempt of a running process has begun or continued.
@@ -168,7 +168,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Makes the model of a loop of which nothing is known but its list: ids, titles, and the complete ones.
+    /// Makes the model of a loop from its list alone: ids, titles, and the complete ones.
     pub fn new(change: &str, listed: &[(String, String, bool)]) -> Self {
         let listed = Story::of_list(listed);
         Self {
@@ -179,7 +179,7 @@ impl Model {
         }
     }
 
-    /// Takes the news of a loop.
+    /// Applies the news of a loop.
     pub fn take(&mut self, news: &News) {
         if let Some(listed) = &news.listed {
             self.listed = Story::of_list(listed);
@@ -200,7 +200,7 @@ impl Model {
         self.is_gone = news.is_gone;
     }
 
-    /// Returns whether an agent's own session works on it, as far as is known.
+    /// Returns whether an agent's own session seems to work on the loop.
     pub fn has_session(&self) -> bool {
         let session = self.session.as_ref();
         session.is_some_and(|session| session.is_heard_at_work(self.idle))
@@ -211,18 +211,18 @@ impl Model {
         self.gate.as_ref().filter(|_| self.is_driven)
     }
 
-    /// Returns whether this attempt is being made now, as far as is known.
+    /// Returns whether this attempt seems to be running.
     pub fn is_at_work(&self, attempt: &Attempt) -> bool {
         attempt.ended.is_none() && (self.is_driven || self.has_session())
     }
 
-    /// Forgets the events of an earlier loop: the stories are those of the list again.
+    /// Discards the events of an earlier loop: the stories are those of the list again.
     fn forget(&mut self) {
         self.stories.clone_from(&self.listed);
         (self.cost, self.reason, self.waits_until, self.agent) = (None, None, None, None);
     }
 
-    /// Takes the next event.
+    /// Applies the next event.
     pub fn event(&mut self, event: &Event) {
         self.latest = Some(event.t);
         if let Some(words) = narration::of(&event.change, &event.what)
@@ -304,7 +304,7 @@ impl Model {
         }
     }
 
-    /// Takes the end of a gate or a review, of the attempt with this name.
+    /// Applies the end of a gate or a review of the attempt with this name.
     fn judged(&mut self, name: Option<(&str, u32)>, seconds: f64) {
         self.gate = None;
         if let Some((story, number)) = name
@@ -314,7 +314,7 @@ impl Model {
         }
     }
 
-    /// Takes the end of an attempt.
+    /// Applies the end of an attempt.
     fn ended(&mut self, ended: &events::Attempt) {
         self.cost = sum_of_costs(self.cost, ended.whole_cost());
         let first = ended.reason.as_deref().and_then(|reason| reason.lines().next());
@@ -345,7 +345,7 @@ impl Model {
         }
     }
 
-    /// Takes what only the state tells.
+    /// Applies the facts that only the state has.
     fn state(&mut self, state: &State) {
         self.phase = Some(state.phase());
         self.skipped = state.progress().skipped.len();
@@ -368,7 +368,7 @@ impl Model {
         }
     }
 
-    /// Takes the attempts that run side by side, of which the events tell once the loop takes them in.
+    /// Applies the parallel attempts, whose events follow once the loop takes them in.
     fn beside(&mut self, running: &[Beside]) {
         for story in &mut self.stories {
             let before = story.attempts.len();
@@ -423,15 +423,15 @@ impl Model {
         attempts.rev().find(|attempt| attempt.number == number)
     }
 
-    /// Returns the story that is worked on, else the one with the latest attempt.
+    /// Returns the current story, else the one with the latest attempt.
     pub fn current(&self) -> usize {
         let latest = |(at, story): (usize, &Story)| Some((story.attempts.last()?.since, at));
         let stories = self.stories.iter().enumerate();
         stories.filter_map(latest).max().map_or(0, |(_, at)| at)
     }
 
-    /// Returns whether no story is left, or the current one has no retries left, and no process works on the loop. A process
-    /// that asks the user does not count: any other command may take the loop then.
+    /// Returns whether no story is left, or the current one has no retries left, and no process works on the loop. A
+    /// process that asks the user does not count: any other command may take the loop then.
     pub fn is_at_its_end(&self) -> bool {
         let phase = self.phase;
         (!self.is_driven || self.asks.is_some())

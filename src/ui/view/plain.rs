@@ -16,17 +16,17 @@ use crate::ui::narration;
 use crate::ui::shown::plain;
 use crate::ui::width::wrap;
 
-/// Time without a process after which the loop counts as stopped: a script may take one step after the other.
+/// Time without a process after which the loop counts as stopped: a script may take one step after another.
 const REST: Duration = Duration::from_secs(3);
-/// The most bytes of an attempt's earlier output that are shown.
+/// Maximum number of bytes of an attempt's earlier output that are shown.
 const EARLIER: u64 = 1 << 20;
 /// Number of bytes that are cut into lines in one step.
 const PIECE: usize = 4096;
 
-/// Tells what happens in a loop.
+/// Reports the events of a loop.
 pub struct PlainLoop {
     follower: LoopFollower,
-    /// The longest silence of an agent's own session that counts as working.
+    /// Maximum silence of an agent's own session that counts as working.
     idle: Option<SignedDuration>,
     state: Option<Box<State>>,
     output: Option<AttemptOutput>,
@@ -39,12 +39,12 @@ pub struct PlainLoop {
     columns: Option<usize>,
 }
 
-/// The words since the last look.
+/// The output since the last call.
 #[derive(Debug, Default)]
 pub struct Told {
-    /// The events as they are in the file, one a line; none at the first look.
+    /// The events as in the file, one per line; none at the first call.
     pub json: String,
-    /// The words, whole lines.
+    /// The messages, in complete lines.
     pub words: String,
     /// The exit code of the loop, once it has stopped.
     pub exit: Option<Exit>,
@@ -66,8 +66,8 @@ impl PlainLoop {
         }
     }
 
-    /// Reads the loop's files. The first call returns the attempt that runs; if none runs, everything so far. The lines fit
-    /// into these columns.
+    /// Reads the loop's files. The first call returns the running attempt; if none runs, everything so far. The lines
+    /// fit into `columns`.
     pub fn poll(&mut self, columns: Option<usize>) -> Told {
         self.columns = columns;
         let mut news = self.follower.poll();
@@ -151,7 +151,7 @@ impl PlainLoop {
         }
     }
 
-    /// Appends what the attempt has printed since, whole lines.
+    /// Appends the new output of the attempt, in complete lines.
     fn output_into(&mut self, words: &mut String) {
         let Some(output) = &mut self.output else { return };
         while let Ok(Some(piece)) = output.read() {
@@ -200,7 +200,7 @@ impl PlainLoop {
             Some(Phase::Ready | Phase::Complete | Phase::Finished) => Exit::Done,
             Some(Phase::Failed) => Exit::RetriesLeft,
             Some(Phase::Exhausted) => Exit::RetriesSpent,
-            // Its process has ended in the middle of an attempt.
+            // Its process has ended during an attempt.
             Some(Phase::Running) | None => Exit::Error,
         })
     }

@@ -1,4 +1,4 @@
-//! The loops that are viewed, and the process that views them.
+//! The viewed loops, and the viewing process.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,11 @@ use crate::settings::BoxMode;
 pub struct Viewed {
     /// Follows its files.
     pub follower: LoopFollower,
-    /// Its stories and attempts, as far as they are known.
+    /// Its stories and attempts, as far as known.
     pub model: Model,
     /// Its work tree.
     pub top: PathBuf,
-    /// The mode of the box of its attempts.
+    /// The sandbox mode of its attempts.
     pub boxed: BoxMode,
 }
 
@@ -26,12 +26,12 @@ pub struct Setup {
     pub is_owner: bool,
     /// The pager, a shell command.
     pub pager: String,
-    /// True if what has happened is shown again.
+    /// True if past events are replayed.
     pub is_replay: bool,
 }
 
 impl Setup {
-    /// Shows what has happened again, this many times as fast.
+    /// Replays past events, at this multiple of their speed.
     pub fn replay(&mut self, speed: f64) {
         self.is_replay = true;
         for viewed in &mut self.loops {

@@ -1,4 +1,4 @@
-//! The output of the attempt that is shown, read from its log as far as it is there, and the pages in its place.
+//! The output of the shown attempt, read from its log, and the pages that replace it.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -19,9 +19,9 @@ use crate::state::{Current, Store};
 use crate::ui::agent_output::AgentOutput;
 use crate::ui::shown::plain;
 
-/// The most bytes that are read of what was printed before.
+/// Maximum number of bytes of earlier output that are read.
 const BEFORE: u64 = 2 << 20;
-/// The most bytes of new output that are read at once: no one reads more in that time.
+/// Maximum number of bytes of new output that are read at once: a user cannot read more in that time.
 const SINCE: u64 = 128 << 10;
 
 /// A log, and the name of its format.
@@ -33,12 +33,12 @@ pub(super) struct Showing {
     of: Option<(Log, bool)>,
     output: Option<AttemptOutput>,
     pub lines: Lines,
-    /// What the attempt has used so far, by that output.
+    /// The use of the model by the attempt so far, according to the output.
     pub used: Usage,
 }
 
 impl Showing {
-    /// Reads on in this log of an attempt in the work tree `top`; returns true if there is something new.
+    /// Reads on in this log of an attempt in the work tree `top`; returns true if anything is new.
     pub fn look(&mut self, log: Option<Log>, top: &Path, raw: bool) -> bool {
         let of = log.map(|log| (log, raw));
         let mut changed = self.of != of;
@@ -74,7 +74,7 @@ impl Showing {
         changed
     }
 
-    /// Returns a file without a name with the whole output, fit for a terminal.
+    /// Returns an unnamed file with the whole output, safe for a terminal.
     pub fn whole(&self, top: &Path, raw: bool) -> io::Result<File> {
         let Some(((path, format), _)) = &self.of else {
             return Err(io::Error::other("no attempt has worked on this story yet"));
@@ -92,15 +92,15 @@ impl Showing {
     }
 }
 
-/// The two states between which an attempt lies.
+/// The states before and after an attempt.
 pub(super) enum Sides {
-    /// It has ended: two commits.
+    /// The attempt has ended: two commits.
     Kept(String, String),
-    /// It runs: its checkpoint, and the work tree.
+    /// The attempt is running: its checkpoint, and the work tree.
     Now(String, WithNewFiles),
 }
 
-/// Returns the two states between which an attempt lies.
+/// Returns the states before and after an attempt.
 ///
 /// # Errors
 /// A line for the user.
@@ -117,7 +117,7 @@ pub(super) fn sides(store: &Store, story: &Story, attempt: &Attempt) -> Result<S
     Ok(Sides::Now(state.checkpoint().to_string(), files))
 }
 
-/// The most bytes of a prompt that are shown.
+/// Maximum number of bytes of a prompt that are shown.
 const PROMPT: u64 = 1 << 20;
 
 /// Returns the text of a page.

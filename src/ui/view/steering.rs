@@ -27,9 +27,9 @@ use crate::inspect::follow::driver;
 use crate::state::{Phase, Store};
 use crate::ui::pager;
 
-/// Time after the end of a loop in which a script may take the next step.
+/// Time after the end of a loop within which a script may take the next step.
 const REST: Duration = Duration::from_secs(2);
-/// Time after the last key for which words that are being typed keep the view: they are no answer to what comes after it.
+/// Time after the last key for which text being typed keeps the view open: it must not answer the next screen.
 const TYPING: Duration = Duration::from_secs(3);
 /// Number of stories by which a page key moves in the list.
 const PAGE: isize = 10;
@@ -39,30 +39,30 @@ const PAGE: isize = 10;
 pub enum Left {
     /// The user left it.
     ByKey,
-    /// The user asked to finish the loop with this place in the list, or that loop has ended.
+    /// The user asked to finish the loop at this position of the list, or the loop has ended.
     AtEnd(usize),
-    /// It was asked to close.
+    /// The view was asked to close.
     Closed,
 }
 
 /// The attempt of a page: the page, the story, and the number of the attempt.
 type PageOf = (Page, usize, Option<u32>);
 
-/// The loops and what of them is shown.
+/// The loops and the parts of them that are shown.
 pub(super) struct View {
     setup: Setup,
     at: usize,
     chosen: Chosen,
     showing: Showing,
     files: Files,
-    /// The page in place of the output, and its text.
+    /// The page shown instead of the output, and its text.
     page: Option<(PageOf, Lines)>,
     size: Rect,
-    /// The time since which the loop is at its end.
+    /// The time at which the loop came to its end.
     rests_since: Option<Instant>,
     /// The time of the last key.
     typed: Option<Instant>,
-    /// True if the text that is alone on the screen has to be drawn.
+    /// True if the text shown alone must be drawn.
     is_due: bool,
 }
 
@@ -85,7 +85,7 @@ impl View {
         }
     }
 
-    /// Draws the screen; a text alone only after a key or for another size, so that what is being marked stays.
+    /// Draws the screen; a text shown alone only after a key or a change of size, so that a selection stays.
     pub fn draw(&mut self, now: Timestamp, screen: &mut Screen) -> io::Result<()> {
         let before = self.size;
         self.size = screen.size()?;
@@ -136,7 +136,7 @@ impl View {
         Window::new(lines, text.unwrap_or(Rect::new(0, 0, 1, 1)))
     }
 
-    /// Reads the files; returns true if there is something new.
+    /// Reads the files; returns true if anything is new.
     pub fn look(&mut self) -> bool {
         let (mut changed, mut is_new) = (false, false);
         for Viewed { follower, model, .. } in &mut self.setup.loops {
@@ -144,7 +144,7 @@ impl View {
             is_new |= !news.events.is_empty() || news.state.is_some();
             if news.is_driven != model.is_driven {
                 changed = true;
-                // What the last key did to the run says nothing of it now.
+                // The answer to the last key belongs to the previous run.
                 self.chosen.answer.clear();
             }
             model.take(&news);
@@ -156,7 +156,7 @@ impl View {
         changed |= self.showing.look(shown, &top, self.chosen.raw);
         let more = self.showing.lines.all().saturating_sub(before);
         if self.chosen.below > 0 || self.chosen.alone.is_some() {
-            // The lines on the screen stay where they are.
+            // The lines on the screen keep their place.
             self.chosen.below += self.window_of(&self.showing.lines).rows_of_last(more);
         } else {
             self.chosen.seen = self.showing.lines.count();
@@ -178,7 +178,7 @@ impl View {
         Some((log, attempt.format.clone()))
     }
 
-    /// Returns the attempt whose files are counted: one that runs, or one whose files are looked at.
+    /// Returns the attempt whose files are counted: a running one, or one whose files are shown.
     fn counted(&self) -> Option<Of> {
         let model = self.model();
         let attempt = self.chosen.attempt(model)?;
@@ -198,7 +198,7 @@ impl View {
         })
     }
 
-    /// Reads the page that was chosen, and again when it may be another one by now.
+    /// Reads the chosen page, and rereads it if it may have changed.
     fn turn_page(&mut self, may_differ: bool) {
         let Some((page, _)) = self.chosen.page else {
             self.page = None;
@@ -214,7 +214,7 @@ impl View {
         }
         let lines = page_text(page, &self.place().0, story, attempt, self.files.found());
         let height = |lines| self.window_of(lines).rows_of_last(usize::MAX);
-        // Its first row stays where it is.
+        // Its first row keeps its place.
         let grown = before.map(|(_, before)| (height(before), height(&lines)));
         if let (Some((before, after)), Some((_, below))) = (grown, &mut self.chosen.page)
             && *below != usize::MAX
@@ -228,7 +228,7 @@ impl View {
         self.setup.loops[self.at].follower.store()
     }
 
-    /// Returns the files and the work tree of the attempt that is shown: one beside others has its own.
+    /// Returns the files and the work tree of the shown attempt: a parallel one has its own.
     fn place(&self) -> (Store, PathBuf) {
         let attempt = self.chosen.attempt(self.model());
         match attempt.and_then(|attempt| attempt.beside.as_deref()) {
@@ -237,13 +237,13 @@ impl View {
         }
     }
 
-    /// Returns whether words are being typed, which must not become keys of another screen.
+    /// Returns whether text is being typed, which must not become keys of another screen.
     pub fn is_typed_in(&self) -> bool {
         self.chosen.typed.is_some() && self.typed.is_some_and(|typed| typed.elapsed() < TYPING)
     }
 
-    /// Returns the only loop if it ended while it was watched, and no run has worked on it since, so that
-    /// it can be finished. Returns none while the user copies or types.
+    /// Returns the only loop if it ended while it was watched, and no run has worked on it since, so that it can be
+    /// finished. Returns `None` while the user copies or types.
     pub fn at_its_end(&mut self) -> Option<usize> {
         let model = self.model();
         let has_ended = model.was_driven && !model.is_driven && model.is_at_its_end();
@@ -257,7 +257,7 @@ impl View {
         (since.elapsed() >= REST).then_some(0)
     }
 
-    /// Does what a key says; returns the reason to leave, if it is one.
+    /// Executes the action of a key; returns the reason to leave, if it is one.
     pub fn key(&mut self, key: &KeyEvent, screen: &mut Screen) -> io::Result<Option<Left>> {
         self.chosen.answer.clear();
         self.typed = Some(Instant::now());
@@ -312,7 +312,7 @@ impl View {
             }
             Action::Alone => self.chosen.turn_alone(),
             Action::Repaint => screen.repaint()?,
-            // There is no line in which words could be seen.
+            // There is no line to show typed text.
             _ if is_alone => {}
             Action::Search => (self.chosen.typed, self.chosen.tells) = (Some(String::new()), false),
             // Any other key closes the help.
@@ -322,7 +322,7 @@ impl View {
         Ok(None)
     }
 
-    /// Does what a key says about the parts that are shown, and the loop.
+    /// Executes the action of a key that affects the shown parts, or the loop.
     fn show(&mut self, action: Action, screen: &mut Screen) -> io::Result<Option<Left>> {
         if action == Action::Finish && self.can_finish() {
             return Ok(Some(Left::AtEnd(self.at)));
@@ -384,7 +384,7 @@ impl View {
         self.chosen.scroll(to, &window);
     }
 
-    /// Takes a key as a letter of the words that are being typed.
+    /// Takes a key as a letter of the text being typed.
     fn types(&mut self, mut typed: String, key: &KeyEvent) {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -477,7 +477,7 @@ impl View {
     }
 }
 
-/// Returns the way of a key that scrolls.
+/// Returns the direction of a key that scrolls.
 fn scroll_of(action: Action) -> Option<Scroll> {
     Some(match action {
         Action::PageUp => Scroll::PageUp,
@@ -488,7 +488,7 @@ fn scroll_of(action: Action) -> Option<Scroll> {
     })
 }
 
-/// Returns the words about a program that could not be run; none if it could.
+/// Returns the error of a program that could not be run; empty if it ran.
 fn problem(shown: io::Result<()>) -> String {
     shown.err().map_or_else(String::new, |error| error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The whole screen of a terminal, and the way back: after an error, a panic, a signal and a stop as well.
+//! Takes and restores the whole screen of a terminal: also after an error, a panic, a signal and a stop.
 
 use std::io::{self, IsTerminal, Write};
 use std::mem;
@@ -22,7 +22,7 @@ use tokio::signal::unix::{self, SignalKind};
 use crate::signal;
 use crate::ui::hold;
 
-/// The narrowest and lowest terminal that the view begins on.
+/// Minimum columns and rows of the terminal for the view.
 const LEAST: (u16, u16) = (20, 4);
 
 /// Returns true if standard output and input are a terminal that can draw.
@@ -33,10 +33,10 @@ pub fn is_there() -> bool {
     !dumb && io::stdin().is_terminal() && io::stdout().is_terminal() && has_room
 }
 
-/// The longest time between the bytes of one key.
+/// Maximum time between the bytes of one key.
 const WITHIN_SEQUENCE: Duration = Duration::from_millis(50);
 
-/// Waits until something was typed, or the terminal has another size; returns false if nothing has happened in this time.
+/// Waits for input or a change of the terminal's size; returns false if neither happens within `time`.
 pub(super) fn is_typed_within(time: Duration) -> io::Result<bool> {
     let stdin = io::stdin();
     let mut found = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
@@ -54,10 +54,10 @@ pub(super) fn is_typed_within(time: Duration) -> io::Result<bool> {
     event::poll(Duration::ZERO)
 }
 
-/// Reads what was typed: a key, or none if it was something else.
+/// Reads the input: a key, or none if it was another event.
 ///
-/// The bytes of an arrow or of another key may come one by one, as over a slow line. What follows an Esc at once belongs
-/// to it: its letters are never taken as keys of their own, nor is a letter with Alt.
+/// The bytes of an arrow or of another key may arrive one by one, as over a slow line. Bytes that immediately follow an
+/// Esc belong to it: they are never read as separate keys, nor is a letter with Alt.
 pub(super) fn read_key() -> io::Result<Option<KeyEvent>> {
     let Event::Key(key) = event::read()? else {
         return Ok(None);
@@ -81,7 +81,7 @@ pub(super) fn read_key() -> io::Result<Option<KeyEvent>> {
     Ok((sequence == Sequence::default()).then_some(key))
 }
 
-/// Discards all that has been typed so far.
+/// Discards all pending input.
 pub(super) fn discard_typed() -> io::Result<()> {
     while is_typed_within(Duration::ZERO)? {
         event::read()?;
@@ -89,7 +89,7 @@ pub(super) fn discard_typed() -> io::Result<()> {
     Ok(())
 }
 
-/// The input that has come after an Esc.
+/// The input after an Esc.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sequence {
     #[default]
@@ -116,8 +116,8 @@ impl Sequence {
 /// The screen while the view has it.
 pub(super) struct Screen(Drawing);
 
-/// The terminal that is drawn upon, let go of without a word: ratatui prints what it cannot restore, which is a panic where the
-/// terminal is gone.
+/// The terminal on which the view draws. Its drop prints nothing: ratatui prints what it cannot restore, which panics
+/// if the terminal is gone.
 struct Drawing(Option<DefaultTerminal>);
 
 impl Drawing {
@@ -144,7 +144,7 @@ impl Drop for Drawing {
 }
 
 impl Screen {
-    /// Takes the screen; what others want to print is held back until it is given back.
+    /// Takes the screen; suppresses the narration until the screen is restored.
     pub fn take() -> io::Result<Self> {
         hold::set(true);
         signal::before_exit(give_back);
@@ -167,7 +167,7 @@ impl Screen {
         Ok(terminal.get_frame().area())
     }
 
-    /// Writes lines and nothing else, which the terminal itself breaks into rows: so it can copy them as they are.
+    /// Writes only lines, which the terminal itself wraps, so that it can copy them unchanged.
     pub fn write(&mut self, lines: &[String]) -> io::Result<()> {
         self.repaint()?;
         let mut out = io::stdout().lock();
@@ -176,7 +176,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Draws everything at the next time.
+    /// Makes the next drawing a complete one.
     pub fn repaint(&mut self) -> io::Result<()> {
         self.0.terminal()?.clear()
     }
@@ -190,11 +190,11 @@ impl Screen {
         Ok(result)
     }
 
-    /// Stops this process and those of its group until it is brought back, as Ctrl-Z does in other programs. Returns false if
-    /// there is no shell that could bring it back.
+    /// Stops this process and its group until it is continued, as Ctrl-Z does in other programs. Returns false if no
+    /// shell could continue it.
     pub fn suspend(&mut self) -> io::Result<bool> {
         let group = getpgrp();
-        // The group of a session's leader has no shell above it.
+        // The group of a session leader has no shell above it.
         if getsid(None).is_ok_and(|session| session == group) {
             return Ok(false);
         }
@@ -206,8 +206,8 @@ impl Screen {
     }
 }
 
-/// Stops a group, with this process, and returns after SIGCONT. Another thread may take the signal first: until
-/// then this one must not go on, however long that is.
+/// Stops a group, including this process, and returns after SIGCONT. Another thread may receive the signal first: this
+/// one must wait until then.
 fn stop_until_continued(group: Pid) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -226,7 +226,7 @@ impl Drop for Screen {
     }
 }
 
-/// Has a panic give the screen back before its message is printed.
+/// Makes a panic restore the screen before its message is printed.
 fn before_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -245,7 +245,7 @@ fn give_back() {
     }
 }
 
-/// Leaves the whole screen, with a cursor; what a terminal that is gone answers does not matter.
+/// Leaves the whole screen, and shows the cursor; ignores errors of a closed terminal.
 fn restore() {
     let _ = ratatui::try_restore();
     let _ = execute!(io::stdout(), Show);

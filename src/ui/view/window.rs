@@ -1,5 +1,5 @@
-//! The part of a text that fits a screen. Pure. A place in a text is the number of rows below the screen: what comes at the
-//! end does not move what is read.
+//! The part of a text that fits a screen. Pure. A position is the number of rows below the screen, so that new output
+//! does not move the text being read.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use textwrap::core::display_width;
 
 use super::lines::Lines;
 
-/// A text on so many columns and rows.
+/// A text on a screen with this many columns and rows.
 #[derive(Clone, Copy)]
 pub(super) struct Window<'a> {
     pub lines: &'a Lines,
@@ -16,7 +16,7 @@ pub(super) struct Window<'a> {
     pub rows: usize,
 }
 
-/// A way to go in a text.
+/// A direction in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scroll {
     PageUp,
@@ -48,11 +48,11 @@ impl<'a> Window<'a> {
         self.rows_of_last(usize::MAX).saturating_sub(self.rows)
     }
 
-    /// Returns the place after a step.
+    /// Returns the position after a step.
     pub fn scrolled(&self, below: usize, to: Scroll) -> usize {
         let most = self.most();
         let below = below.min(most);
-        // A row of the page before stays.
+        // A row of the previous page stays visible.
         let page = self.rows.saturating_sub(1).max(1);
         match to {
             Scroll::PageUp => (below + page).min(most),
@@ -64,13 +64,13 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Returns the rows on the screen, top first; those of a place beyond the beginning are the first ones.
+    /// Returns the rows on the screen, top first; for a position before the beginning, the first ones.
     pub fn shown(&self, below: usize) -> Vec<String> {
         let rows = self.rows(below).into_iter();
         rows.map(|(row, _)| row).collect()
     }
 
-    /// Returns the text on the screen, in lines as it has them.
+    /// Returns the text on the screen, in its original lines.
     pub fn unbroken(&self, below: usize) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for (row, goes_on) in self.rows(below) {
@@ -111,7 +111,7 @@ impl<'a> Window<'a> {
         rows
     }
 
-    /// Returns the place at which the first of these words in the line with this number from the end are in the middle of
+    /// Returns the position at which the first match of `words` in this line, counted from the end, is in the middle of
     /// the screen.
     pub fn around(&self, from_end: usize, words: &str) -> usize {
         let line = self.lines.newest_first().nth(from_end).unwrap_or_default();
@@ -121,7 +121,7 @@ impl<'a> Window<'a> {
         below.saturating_sub(self.rows / 2).min(self.most())
     }
 
-    /// Returns the number from the end of the lines at the top and at the bottom of the screen.
+    /// Returns the numbers, counted from the end, of the lines at the top and at the bottom of the screen.
     pub fn ends(&self, below: usize) -> (usize, usize) {
         let below = below.min(self.most());
         let (mut rows, mut bottom, mut top) = (0, None, 0);
@@ -141,14 +141,14 @@ impl<'a> Window<'a> {
 
 /// Returns the number of rows that a line takes on so many columns.
 fn height(line: &str, columns: usize) -> usize {
-    // A character is no wider than its bytes are many.
+    // A character is not wider than its number of bytes.
     if line.len() <= columns {
         return 1;
     }
     starts(line, columns).len()
 }
 
-/// Breaks a line into rows of so many columns, between words where it can. Blanks at the end of a row may be beyond it.
+/// Breaks a line into rows of so many columns, between words if possible. Blanks at the end of a row may exceed it.
 pub(super) fn broken(line: &str, columns: usize) -> Vec<String> {
     let starts = starts(line, columns);
     let ends = starts.iter().skip(1).copied().chain([line.len()]);
@@ -156,10 +156,10 @@ pub(super) fn broken(line: &str, columns: usize) -> Vec<String> {
     rows.map(|(start, end)| line[*start..end].to_owned()).collect()
 }
 
-/// Returns the places in a line at which its rows begin.
+/// Returns the offsets in a line at which its rows begin.
 fn starts(line: &str, columns: usize) -> Vec<usize> {
     let mut starts = vec![0];
-    // The width of the row, and the beginning of its last word with the width before it.
+    // The width of the row, and the start of its last word with the width before it.
     let (mut width, mut word, mut has_word) = (0, None, false);
     for (at, character) in line.char_indices() {
         let wide = display_width(character.encode_utf8(&mut [0; 4]));
@@ -179,7 +179,7 @@ fn starts(line: &str, columns: usize) -> Vec<usize> {
     starts
 }
 
-/// Returns the places of words in a line, upper and lower case being the same.
+/// Returns the ranges of words in a line, ignoring case.
 pub(super) fn places(line: &str, words: &str) -> Vec<Range<usize>> {
     let words: Vec<char> = words.chars().flat_map(char::to_lowercase).collect();
     let mut found = Vec::new();

@@ -13,7 +13,7 @@ use crate::ui::view::model::{Attempt, Mark, Story};
 use crate::ui::width::cut;
 
 impl Scene<'_> {
-    /// Draws the list, so that what is chosen is in it.
+    /// Draws the list so that the chosen story is visible.
     pub(super) fn list(&self, area: Rect, buffer: &mut Buffer) {
         let at = self.chosen.story_at(self.model);
         let mut rows: Vec<(String, String, Style)> = Vec::new();

@@ -1,4 +1,4 @@
-//! The last line of the screen while it asks something, or words are typed: no part of it is cut. Pure.
+//! The last line of the screen during a question, or while text is typed: no part of it is cut. Pure.
 
 use textwrap::core::display_width;
 
@@ -11,7 +11,7 @@ const STOP: [&str; 3] = [
     "stop after this attempt? y: yes",
     "stop? y: yes",
 ];
-/// The words before and after those that are being typed; the first pair that leaves room for some is shown.
+/// The texts before and after the text being typed; the first pair that leaves enough space is shown.
 const TELL: [(&str, &str); 3] = [
     ("tell the agent: ", "  Enter: tell  Esc: back"),
     ("tell: ", "  Enter  Esc"),
@@ -22,10 +22,10 @@ const SEARCH: [(&str, &str); 3] = [
     ("/", "  Enter  Esc"),
     ("/", ""),
 ];
-/// The least columns for the words that are being typed.
+/// Minimum number of columns for the text being typed.
 const LEAST: usize = 10;
 
-/// Returns the line for a screen of so many columns, if there is a question, or something is typed.
+/// Returns the line for a screen of so many columns, if a question is open, or text is being typed.
 pub(super) fn of(chosen: &Chosen, columns: usize) -> Option<String> {
     if chosen.asks_to_stop {
         let fits = |question: &&&str| display_width(question) <= columns;
@@ -41,7 +41,7 @@ pub(super) fn of(chosen: &Chosen, columns: usize) -> Option<String> {
     Some(format!("{before}{}_{after}", end_of(&typed, room(prompt))))
 }
 
-/// Returns the end of a text, of at most so many columns.
+/// Returns the end of a text that fits into `columns`.
 fn end_of(text: &str, columns: usize) -> &str {
     let mut end = text.chars();
     while display_width(end.as_str()) > columns {

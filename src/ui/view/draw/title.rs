@@ -1,4 +1,4 @@
-//! Says whose text is shown.
+//! Describes the attempt whose text is shown.
 
 use jiff::Timestamp;
 
@@ -12,7 +12,7 @@ use crate::ui::view::chosen::Page;
 use crate::ui::view::model::Attempt;
 
 impl Scene<'_> {
-    /// Returns whose text it is, and what else is known of it.
+    /// Returns the owner of the text, and further facts.
     pub(super) fn title(&self) -> (String, String) {
         let (model, chosen) = (self.model, self.chosen);
         if let Some((Page::Help, _)) = chosen.page {
@@ -68,7 +68,7 @@ impl Scene<'_> {
         format!("{whose}: {state}")
     }
 
-    /// Returns what is known of an attempt in numbers.
+    /// Returns the numbers of an attempt.
     fn facts(&self, attempt: &Attempt) -> String {
         let used = match attempt.ended {
             Some(_) => &attempt.used,
@@ -98,7 +98,7 @@ impl Scene<'_> {
             });
         }
         match (self.files, attempt.ended) {
-            // More may have been changed since.
+            // More files may have changed since.
             (Some((at, Ok(files))), None) => Some(format!(
                 "{} changed (counted {} ago)",
                 counted(files.len(), "file", "files"),
