@@ -1,21 +1,21 @@
-//! The settings of the box in which the processes of an attempt run.
+//! The settings of the sandbox in which the processes of an attempt run.
 
 use serde::{Deserialize, Serialize};
 
 use super::choices::BoxMode;
 use crate::sandbox::Allowed;
 
-/// The box: whether there is one, and what the user adds to what is seen in it.
+/// The sandbox: whether there is one, and what the user makes accessible in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Boxing {
-    /// Whether there is one.
+    /// Whether there is a sandbox.
     pub mode: BoxMode,
-    /// Lists what is seen in it as well.
+    /// The additional accessible paths and variables.
     #[serde(flatten)]
     pub allowed: Allowed,
-    /// True if lifecycle hooks and the commands of trackers run in it too, as the former setting `ralph.boxCommands` says.
+    /// True if lifecycle hooks and trackers' commands run in it too (former setting `ralph.boxCommands`).
     pub has_hooks: bool,
-    /// The part of it that a file of the work tree asks for.
+    /// The part that a file of the work tree requires.
     #[serde(skip)]
     pub of_tree: Least,
 }
@@ -23,16 +23,16 @@ pub struct Boxing {
 /// The least box of a loop: what a file of the work tree asked for when the loop began. An attempt can write that file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Least {
-    /// Whether there is one; `off` if no such file asks for it.
+    /// Whether there is a sandbox; `off` if no such file requires one.
     #[serde(default, rename = "box")]
     pub mode: BoxMode,
-    /// True if lifecycle hooks and the commands of trackers run in it too.
+    /// True if lifecycle hooks and trackers' commands run in it too.
     #[serde(default)]
     pub commands: bool,
 }
 
 impl Least {
-    /// Forgets what a setting that is not in such a file overrides; its key is in lower case.
+    /// Drops the part that a setting outside of such a file overrides; its key is in lower case.
     pub(super) fn forget(&mut self, key: &str) {
         match key {
             "ralph.box" => self.mode = BoxMode::Off,
@@ -43,20 +43,20 @@ impl Least {
 }
 
 impl BoxMode {
-    /// Returns whether nothing runs without it.
+    /// Returns whether nothing may run without a sandbox.
     pub fn is_required(self) -> bool {
         self >= Self::Require
     }
 }
 
 impl Boxing {
-    /// Returns whether lifecycle hooks and the commands of trackers run in it too.
+    /// Returns whether lifecycle hooks and trackers' commands run in it too.
     pub fn is_for_commands(&self) -> bool {
         self.mode == BoxMode::All || self.has_hooks && self.mode != BoxMode::Off
     }
 
-    /// Takes the change of a value that is in a file of the work tree, where the box is not weaker with it; returns whether
-    /// it does.
+    /// Applies a changed value from a file of the work tree, unless it weakens the sandbox; returns whether it was
+    /// applied.
     pub(super) fn take_from_tree(&mut self, changed: Self) -> bool {
         let lists =
             |Self { allowed, .. }: &Self| [&allowed.read, &allowed.written, &allowed.variables].map(Vec::len);

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The words for what a value must be.
+/// A description of the allowed values.
 pub type Wanted = &'static str;
 
 /// A setting whose values are a few names.
@@ -23,7 +23,7 @@ pub trait Choice: FromStr + Into<&'static str> {
     }
 }
 
-/// Makes choices: each with its names in words, and its values.
+/// Makes choices: each with the description of its names, and its values.
 macro_rules! choices {
     ($($(#[$about:meta])* $type:ident, $wanted:literal {
         $($(#[$of_value:meta])* $value:ident,)*
@@ -54,12 +54,12 @@ choices! {
         Keep,
     }
 
-    /// The judgement of an agent's promise when no file changed but the story list.
+    /// The judgement of an agent's promise if no file changed except the story list.
     EmptyStory, "confirm, warn, fail or accept" {
         /// A new process of the agent is asked about it once.
         #[default]
         Confirm,
-        /// The story is complete, with a warning; three of them in a row stop the loop.
+        /// The story is complete, with a warning; three in a row stop the loop.
         Warn,
         /// The attempt failed.
         Fail,
@@ -69,21 +69,21 @@ choices! {
 
     /// The judgement of an attempt that ended without a promise.
     NoSignal, "retry, ask or gates" {
-        /// It failed.
+        /// The attempt failed.
         #[default]
         Retry,
-        /// A new process of the agent is asked about the work that it left.
+        /// A new process of the agent is asked about the changes.
         Ask,
-        /// A new process is asked; after it, gates and the reviewer judge what was changed.
+        /// A new process is asked; then gates and the reviewer judge the changes.
         Gates,
     }
 
-    /// The part of the prompt of a retry that describes the attempt before.
+    /// The part of a retry's prompt that describes the previous attempt.
     RetryContext, "reason or always" {
-        /// The reason, if there is one: after an attempt without a promise the prompt stays the same.
+        /// The reason, if any: after an attempt without a promise the prompt stays the same.
         #[default]
         Reason,
-        /// Always what it left and printed, with the end of its output.
+        /// Always the changes and the end of the output.
         Always,
     }
 
@@ -111,26 +111,26 @@ choices! {
         None,
     }
 
-    /// The stories for which a story waits before it begins beside others.
+    /// The stories that must be complete before a story begins beside others.
     Order, "list, dependencies or free" {
-        /// All before it.
+        /// All stories before it.
         #[default]
         List,
-        /// Those that it names, if it says so at all; else all before it.
+        /// The named dependencies, if the list names any; else all stories before it.
         Dependencies,
-        /// Those that it names.
+        /// Only the named dependencies.
         Free,
     }
 
     /// Who marks a complete story as done in its list.
     #[derive(Deserialize)]
     Mark, "auto, agent or never" {
-        /// git-ralph, once the agent has promised and all gates have passed.
+        /// git-ralph, after the agent's promise and all gates.
         #[default]
         Auto,
         /// The agent; a promise with open tasks is a failed attempt.
         Agent,
-        /// No one: the loop itself remembers which stories are done.
+        /// Nothing: the loop itself remembers which stories are done.
         Never,
     }
 
@@ -140,48 +140,48 @@ choices! {
         /// Checkpoints are commits of the branch `ralph/<change>`, which is checked out during the loop.
         #[default]
         Branch,
-        /// HEAD, its branch and the index stay as they are; checkpoints hang on a hidden ref, and the state before the
+        /// HEAD, its branch and the index stay unchanged; a hidden ref has the checkpoints, and the state before the
         /// story is shown as a stash entry.
         Stash,
     }
 
-    /// The box in which the processes of an attempt run; git's words for true and false are valid too.
+    /// The use of a sandbox for the processes of an attempt; git's words for true and false are valid too.
     #[derive(PartialOrd, Ord, Deserialize)]
     BoxMode, "off, on, require or all" {
-        /// They do not.
+        /// No sandbox.
         #[default]
         #[strum(to_string = "off", serialize = "false", serialize = "no")]
         Off,
-        /// They do where that works; else git-ralph warns.
+        /// A sandbox if it works; else a warning.
         #[strum(to_string = "on", serialize = "true", serialize = "yes")]
         On,
-        /// They do, or there is no attempt.
+        /// A sandbox, or no attempt.
         Require,
-        /// So do lifecycle hooks and the commands of trackers.
+        /// A sandbox, also for lifecycle hooks and the commands of trackers.
         All,
     }
 
-    /// The treatment of changes to tests that were there at the last checkpoint.
+    /// The treatment of changes to tests of the last checkpoint.
     TestChanges, "held, refuse or allow" {
-        /// The gates must also pass with these tests as they were.
+        /// The gates must also pass with the original tests.
         #[default]
         Held,
         /// The attempt fails.
         Refuse,
-        /// They are let pass.
+        /// The changes are allowed.
         Allow,
     }
 
-    /// Who stands for a change of what judges attempts.
+    /// Who approves changes to tests and gate scripts.
     HeldBy, "person or review" {
         /// The user.
         #[default]
         Person,
-        /// The reviewers, too.
+        /// The reviewers, as well as the user.
         Review,
     }
 
-    /// The stories of a run that may change what judges them.
+    /// The stories of a run that may change tests and gate scripts.
     Leave, "story or all" {
         /// The first one that is attempted.
         #[default]
@@ -195,14 +195,14 @@ choices! {
         /// The gates must also pass without them.
         #[default]
         Apart,
-        /// They are let pass.
+        /// The new tests are allowed.
         Allow,
         /// The attempt fails.
         Refuse,
     }
 }
 
-/// The way to notify the user that a long run has ended, or asks something.
+/// The way to notify the user that a long run has ended, or asks a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Notify {

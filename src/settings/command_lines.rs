@@ -1,4 +1,4 @@
-//! Lists the settings that are command lines: they can contain keys, and so they never leave the machine.
+//! Lists the settings that are command lines: they can contain keys, and never leave the machine.
 
 use super::Settings;
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::choices::Wanted;
 use super::values::Value;
 
-/// The beginning of a value whose command runs after the checkpoint.
+/// The prefix of a value whose command runs after the checkpoint.
 const AFTER: &str = "after:";
 
 /// The commands, as shell lines.
@@ -19,7 +19,7 @@ pub struct DoneCommands {
 }
 
 impl Value for DoneCommands {
-    /// Sets one of them; an empty text forgets both.
+    /// Sets one command; an empty text clears both.
     fn set(&mut self, text: &str) -> Result<(), Wanted> {
         match text.strip_prefix(AFTER) {
             Some(line) if line.trim().is_empty() => return Err("a shell command, or after:<command>"),
@@ -44,7 +44,7 @@ impl DoneCommands {
         self.before.iter().chain(&self.after)
     }
 
-    /// Returns whether there is one.
+    /// Returns whether there is a command.
     pub fn has_lines(&self) -> bool {
         self.iter().next().is_some()
     }

@@ -1,4 +1,4 @@
-//! Warns of settings that have no effect, or not the one that may be meant.
+//! Warns about settings that have no effect, or probably not the intended one.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::names::{closest, counted};
 /// Keys that this version ignores, each with the values that need no warning.
 const NOT_YET: &[(&str, &[&str])] = &[("ralph.checkpointHooks", &["false", "no", "off", "0"])];
 
-/// Returns a message about a time without a unit that is so short that minutes may be meant.
+/// Returns a message about a duration without a unit that is so short that minutes may be meant.
 pub(super) fn few_seconds(key: &str, value: &str) -> Option<String> {
     let default = default_of_time(key)?;
     let (unit, letter) = if default.ends_with('d') {
@@ -25,7 +25,7 @@ pub(super) fn few_seconds(key: &str, value: &str) -> Option<String> {
     })
 }
 
-/// Returns a message about a setting that has no other value than an empty one: it may come from a variable that was not set.
+/// Returns a message about a setting whose only value is empty: an unset variable may be the cause.
 pub(super) fn without_value(key: &str) -> String {
     let key = spelled(key);
     format!(
@@ -33,7 +33,7 @@ pub(super) fn without_value(key: &str) -> String {
     )
 }
 
-/// Returns a message that names what a former key is now; `None` if it is none.
+/// Returns a message with the new name of a former key; `None` for other keys.
 pub(super) fn renamed(key: &str) -> Option<String> {
     let (key, now, command) = FORMER
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn renamed(key: &str) -> Option<String> {
     Some(format!("{key} {now}: git config {command}"))
 }
 
-/// Returns a message for each agent that is given pieces, but has no command: no preset has its name.
+/// Returns a message for each agent that has settings, but no command: no preset has its name.
 pub(super) fn without_command(agents: &BTreeMap<String, Pieces>) -> Vec<String> {
     let is_unknown = |name: &str, pieces: &Pieces| pieces.command.is_none() && Preset::named(name).is_none();
     let unknown = agents.iter().filter(|(name, pieces)| is_unknown(name, pieces));
@@ -55,7 +55,7 @@ pub(super) fn without_command(agents: &BTreeMap<String, Pieces>) -> Vec<String> 
     unknown.map(message).collect()
 }
 
-/// Returns a message why a setting has no effect; `None` if its value needs no warning.
+/// Returns the reason why a setting has no effect; `None` if its value needs no warning.
 pub(super) fn why_ignored(key: &str, value: &str) -> Option<String> {
     if let Some((key, nothing)) = NOT_YET.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)) {
         return (!nothing.contains(&value))

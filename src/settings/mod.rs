@@ -43,7 +43,7 @@ pub use test_rules::{GateScripts, TestRules};
 use values::Value;
 pub use values::{Limit, is_default, parse_colour, parse_count, parse_dollars, parse_duration, to_std};
 
-/// The extensions of a repository (gitrepository-layout(5)) that leave its directories where they are.
+/// The extensions of a repository (gitrepository-layout(5)) that do not move its directories.
 const PLAIN_EXTENSIONS: &[&str] = &[
     "objectformat",
     "partialclone",
@@ -56,28 +56,28 @@ const PLAIN_EXTENSIONS: &[&str] = &[
 /// The places of a repository's directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Places {
-    /// Those where git looks for them.
+    /// The directories are where git searches for them.
     #[default]
     Usual,
-    /// A setting can have put the work tree in another place than beside `.git`, or changes the layout, or the repository
-    /// has no settings that git lists: git has to be asked.
+    /// A setting may have moved the work tree away from `.git`, or changed the layout, or git lists no settings of the
+    /// repository: git must be asked.
     Configured,
 }
 
-/// The configuration as far as git-ralph uses it.
+/// The parts of the configuration that git-ralph uses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Configuration {
     /// Section `ralph`.
     pub settings: Settings,
     /// The names and addresses for commits.
     pub identities: Identities,
-    /// True if a setting can make git convert files.
+    /// True if a setting may make git convert files.
     converts: bool,
     /// The filters that git may run.
     filters: Filters,
     /// True if git ignores executable bits (`core.fileMode=false`).
     ignores_modes: bool,
-    /// True if git writes links as files (`core.symlinks=false`).
+    /// True if git writes symlinks as files (`core.symlinks=false`).
     ignores_links: bool,
     /// The permissions of the files in the repository (`core.sharedRepository`).
     sharing: Sharing,
@@ -85,11 +85,11 @@ pub struct Configuration {
     pub places: Places,
     /// `color.ralph`, else `color.ui`.
     pub colour: Option<Colour>,
-    /// The hook settings of git; `None` if they have to be read again.
+    /// The hook settings of git; `None` if they must be reread.
     pub hooks: RefCell<Option<Hooks>>,
-    /// Messages about settings that have no effect, or another name now.
+    /// Messages about settings without effect, or with a new name.
     pub ignored: Vec<String>,
-    /// Messages about settings of the box that do not count, because they are in a file of the work tree.
+    /// Messages about sandbox settings that are ignored because they are in a file of the work tree.
     weaker: Vec<String>,
     /// Settings of `git -c`, which override the options of the command that began a loop.
     given: Vec<(String, String)>,
@@ -144,7 +144,7 @@ impl Configuration {
             let [scope, entry] = pair else { continue };
             has_own |= *scope == b"local";
             let entry = String::from_utf8_lossy(entry);
-            // A key without a value is git's way of saying true.
+            // In git's listing, a key without a value means true.
             let (key, value) = entry.split_once('\n').unwrap_or((&entry, "true"));
             let is_off = matches!(value, "false" | "no" | "off" | "0");
             match key.split_once('.') {
@@ -193,11 +193,11 @@ impl Configuration {
         let empty = empty.difference(&filled).map(|key| without_value(key));
         configuration.ignored.extend(unknown.into_iter().chain(empty));
         configuration.colour = ours.or(configuration.colour);
-        // Git leaves out the configuration of a repository that it refuses, and says so only when it is asked for more.
+        // Git omits the configuration of a repository that it refuses, and reports this only on further queries.
         if !has_own {
             configuration.places = Places::Configured;
         }
-        // git-ralph sets this for each git that it runs, after the user's settings.
+        // git-ralph sets this for each git process that it starts, after the user's settings.
         if hooks_paths.last() == Some(&(b"command", "/dev/null".to_owned())) {
             hooks_paths.pop();
         }
@@ -213,7 +213,7 @@ impl Configuration {
         (configuration, wrong)
     }
 
-    /// Sets a value of the box that is in a file of the work tree: it counts only where the box is not weaker with it.
+    /// Sets a sandbox value from a file of the work tree: it counts only if it does not weaken the sandbox.
     fn set_from_tree(&mut self, key: &str, value: &str, file: &[u8]) -> Result<(), SettingsError> {
         let mut changed = self.settings.clone();
         set(&mut changed, key, value)?;
@@ -227,7 +227,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// Returns messages about what files of the work tree say of the box of a loop, and what does not count.
+    /// Returns messages about a loop's sandbox settings in files of the work tree, including ignored ones.
     pub fn weaker(&self, kept: &LoopSettings) -> Vec<String> {
         let mut messages = self.weaker.clone();
         let (least, now) = (kept.least, &self.settings.boxing);
@@ -240,7 +240,7 @@ impl Configuration {
         messages
     }
 
-    /// Tells a repository what was configured for it.
+    /// Passes the configured values that a repository needs to it.
     pub fn describe(&self, repo: &mut Repo) {
         repo.converts = self.converts;
         repo.git = repo.git.clone().with_filters(self.filters);
@@ -298,7 +298,7 @@ fn set(settings: &mut Settings, key: &str, value: &str) -> Result<bool, Settings
     }
 }
 
-/// Sets a value that belongs to an agent by name; returns `None` if the key names none.
+/// Sets a value that belongs to a named agent; returns `None` if the key names none.
 fn set_piece(settings: &mut Settings, key: &str, value: &str) -> Option<Result<(), Wanted>> {
     let (name, piece) = key.strip_prefix("ralph.agent.")?.rsplit_once('.')?;
     let mut pieces = settings.agents.get(name).cloned().unwrap_or_default();

@@ -15,7 +15,7 @@ pub struct Options {
     pub plain: PlainOptions,
 }
 
-/// The settings of a command line that name no command.
+/// The settings of a command line that contain no command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlainOptions {
     /// Retries after the first attempt, for each story.
@@ -27,7 +27,7 @@ pub struct PlainOptions {
     /// Time without output after which an attempt is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<Limit>,
-    /// Whether the processes of an attempt run in a box.
+    /// Whether the processes of an attempt run in a sandbox.
     #[serde(default, rename = "box", skip_serializing_if = "Option::is_none")]
     pub boxed: Option<BoxMode>,
 }
@@ -42,10 +42,10 @@ pub struct LoopSettings {
     /// The options of the command that began the loop.
     #[serde(flatten)]
     pub plain: PlainOptions,
-    /// The programs of the gates among those options, for a message on another machine; empty where the loop began.
+    /// The programs of the gates among these options, for a message on another machine; empty where the loop began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
-    /// The box that a file of the work tree asked for when the loop began.
+    /// The sandbox that a file of the work tree required when the loop began.
     #[serde(default, skip_serializing_if = "is_default")]
     pub least: Least,
 }
@@ -58,15 +58,14 @@ pub struct LoopCommands {
     /// Gates that replace the configured ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify: Vec<String>,
-    /// Those gates where they are not run any more: after git-ralph was killed during an attempt, which could have
-    /// written them.
+    /// The gates that are no longer run: git-ralph was killed during an attempt, which could have written them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unproven: Vec<String>,
 }
 
 impl LoopCommands {
-    /// Forgets the commands, and keeps the text of the gates; returns the forgotten ones, described. Those that the
-    /// configuration has as well stay.
+    /// Drops the commands, but keeps the text of the gates; returns descriptions of the dropped ones. Keeps commands
+    /// that the configuration has as well.
     pub fn forget_commands(&mut self, configured: &Settings) -> Vec<String> {
         let mut forgotten = Vec::new();
         if self.agent.is_some() && self.agent != configured.agent {
@@ -86,7 +85,7 @@ impl Options {
         self.apply_but(settings, |_| false);
     }
 
-    /// Overrides the configured values with these options, but those whose settings, named in lower case, are given in
+    /// Overrides the configured values with these options, except for settings (named in lower case) that are given in
     /// another way.
     pub(super) fn apply_but(&self, settings: &mut Settings, is_given: impl Fn(&str) -> bool) {
         let is_free = |key: &str| !is_given(key);
@@ -107,7 +106,7 @@ impl Options {
             settings.verify.clone_from(&self.verify);
         }
         if let Some(mode) = plain.boxed.filter(|_| is_free("ralph.box")) {
-            // It may be typed without a value, which takes nothing out of the box.
+            // Without a value, the option does not weaken the configured sandbox.
             let configured = settings.boxing.mode;
             settings.boxing.mode = if mode.is_required() {
                 mode.max(configured)

@@ -1,16 +1,16 @@
-//! Where settings of the box come from: what a file of the work tree says, which the configuration includes, an attempt can
-//! have written.
+//! The origins of sandbox settings: an attempt can have written a file of the work tree that the configuration
+//! includes.
 
 use std::path::Path;
 
 use crate::git::git_directories;
 use crate::paths::path_of;
 
-/// The beginning of the origin of a setting that is in a file.
+/// The prefix of the origin of a setting in a file.
 const FILE: &[u8] = b"file:";
 
-/// Returns a listing of `git config -z --show-scope --show-origin` without the origins. The scope of a setting of the box
-/// that is in a file of the work tree around `dir` is its file.
+/// Removes the origins from a listing of `git config -z --show-scope --show-origin`. A sandbox setting in a file of the
+/// work tree around `dir` gets this file as its scope.
 pub(super) fn scopes(listing: &[u8], dir: &Path) -> Vec<u8> {
     let fields: Vec<&[u8]> = listing.split(|byte| *byte == 0).collect();
     let mut left = Vec::new();
@@ -33,8 +33,8 @@ pub(super) fn is_of_tree(scope: &[u8]) -> bool {
     scope.starts_with(FILE)
 }
 
-/// Returns whether a file is in the work tree around `dir`, or is reached by a link in it. What cannot be found out counts
-/// as such. Git names a file from the top of the work tree.
+/// Returns whether a file is in the work tree around `dir`, or is reached by a symlink in it; true if unknown. Git
+/// names a file relative to the top of the work tree.
 fn is_in_tree(file: &Path, dir: &Path) -> bool {
     let Some((top, layout)) = git_directories(dir) else {
         return false;

@@ -1,4 +1,4 @@
-//! Properties that hold for any configuration: the files may be anybody's.
+//! Properties of any configuration: the files may come from anywhere.
 
 use super::*;
 use proptest::prelude::*;

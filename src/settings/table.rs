@@ -18,7 +18,7 @@ use super::values::{
 };
 use crate::agent::Pieces;
 
-/// Sets a value from its text: as its type says, by a function, or after a check.
+/// Sets a value from its text: by its type, by a function, or after a check.
 macro_rules! put {
     ($place:expr, $text:expr) => {
         Value::set(&mut $place, $text)
@@ -31,7 +31,7 @@ macro_rules! put {
     };
 }
 
-/// Returns the values of a setting of this kind that are texts.
+/// Returns the texts among the values of a setting of this kind.
 macro_rules! texts {
     (Time, $value:expr) => {{
         let none: std::slice::Iter<'_, String> = [].iter();
@@ -57,7 +57,7 @@ macro_rules! settings {
         former: $($old:literal => $in:ident $(.$at:ident)* $(, by $read:ident)?; $now:literal, $command:literal;)*
         wholes: $($(#[$shown:meta])* $whole:ident: $of:ty,)*
     ) => {
-        /// The settings that a command works with.
+        /// The settings of a command.
         #[derive(Clone, Debug, PartialEq, Serialize)]
         pub struct Settings {
             $($($($(
@@ -88,7 +88,7 @@ macro_rules! settings {
                 None
             }
 
-            /// Returns the texts whose settings are of a kind, each with its key and its kind.
+            /// Returns the texts of settings that have a kind, each with its key and its kind.
             pub fn texts_of_kinds(&self) -> Vec<(&'static str, &'static str, &String)> {
                 let mut all = Vec::new();
                 $($($($(all.extend(texts!($kind, self.$field).map(|text| ($key, stringify!($kind), text)));)?)?)*)*
@@ -102,11 +102,11 @@ macro_rules! settings {
         /// The groups of the table, each with its keys.
         pub const GROUPS: &[(&str, &[&str])] = &[$(($group, &[$($key),*])),*];
 
-        /// The keys that settings had before, which are read for one more release; what each is now, and the arguments of
-        /// `git config` that set that.
+        /// The former keys of settings, which are read for one more release; the present name of each, and the
+        /// arguments of `git config` that set it.
         pub(super) const FORMER: &[(&str, &str, &str)] = &[$(($old, $now, $command)),*];
 
-        /// The keys whose values are of a kind, with its name.
+        /// The keys whose values have a kind, with the name of the kind.
         pub(super) const KINDS: &[(&str, &str)] = &[$($($($(($key, stringify!($kind)),)?)?)*)*];
     };
 }
@@ -266,7 +266,7 @@ settings! {
         boxing: Boxing,
         #[serde(skip)]
         former: Former,
-        // The options that were typed, of those that messages name.
+        // The typed options among those that messages name.
         #[serde(skip)]
         typed: Vec<&'static str>,
 }
@@ -282,14 +282,14 @@ pub struct Former {
     pub view: bool,
 }
 
-/// The names of files on which a preparation may depend, where `ralph.setupInputs` is not set.
+/// The names of files on which a preparation may depend, if `ralph.setupInputs` is not set.
 const SETUP_INPUTS: &str = include_str!("setup_inputs.txt");
 
-/// The most rounds that continue an attempt, where `ralph.continue` is not set.
+/// Maximum number of rounds that continue an attempt, if `ralph.continue` is not set.
 const CONTINUATIONS: u32 = 4;
 
 impl Settings {
-    /// Returns the most rounds that continue an attempt.
+    /// Returns the maximum number of rounds that continue an attempt.
     pub fn most_continuations(&self) -> u32 {
         self.continuations.unwrap_or(CONTINUATIONS)
     }
@@ -308,26 +308,26 @@ impl Settings {
         names.map(|name| format!(":(top,glob)**/{name}")).collect()
     }
 
-    /// Returns the time limit of a round in words, if there is one and an attempt can have several rounds: those that continue it,
-    /// and one that is asked about it.
+    /// Returns the time limit of a round in words, if there is one and an attempt can have several rounds:
+    /// continuations, and a question about it.
     pub fn limit_of_rounds(&self) -> Option<String> {
-        // One round more is asked about a doubtful promise.
+        // A further round may ask about a doubtful promise.
         let rounds = 2 + self.most_continuations();
         let time = self.timeout?;
         Some(format!("{time:#}, up to {rounds} x {time:#} an attempt"))
     }
 
-    /// Returns the words for a limit: the option if the user typed it, else the key.
+    /// Returns the name of a limit: the option if the user typed it, else the key.
     pub fn given_by(&self, key: &'static str, option: &'static str) -> &'static str {
         if self.typed.contains(&option) { option } else { key }
     }
 
-    /// Returns whether reviewers accept changes of tests, and of the scripts of gates.
+    /// Returns whether reviewers approve changes to tests and gate scripts.
     pub fn has_tests_reviewed(&self) -> bool {
         self.tests.held_by == HeldBy::Review && !self.review.is_empty()
     }
 
-    /// Returns why `ralph.heldBy` has no effect, if that is so.
+    /// Returns why `ralph.heldBy` has no effect, if so.
     pub fn why_unreviewed_tests(&self) -> Option<&'static str> {
         let is_set = self.tests.held_by == HeldBy::Review;
         (is_set && !self.has_tests_reviewed()).then_some(
@@ -342,12 +342,12 @@ impl Settings {
     }
 }
 
-/// The options of the limits of a run, which messages name if they were typed.
+/// The options for the limits of a run, which messages name if they were typed.
 pub const MAX_DURATION: &str = "--max-duration";
 pub const MAX_ATTEMPTS: &str = "--max-attempts";
 pub const MAX_COST: &str = "--max-cost";
 
-/// Returns the default of a setting that is a time, as it is typed.
+/// Returns the default of a setting that is a duration, as typed.
 pub(super) fn default_of_time(key: &str) -> Option<&'static str> {
     let is_time = KINDS.contains(&(spelled(key), "Time"));
     let mut rows = TABLE

@@ -1,4 +1,4 @@
-//! The settings of tests: which files they are, and what an attempt may do to them.
+//! The settings of tests: which files they are, and which changes an attempt may make to them.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::values::Value;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GateScripts {
-    /// They are held as tests are.
+    /// They are treated like tests.
     #[default]
     Held,
     /// They may change.
@@ -30,29 +30,29 @@ impl Value for GateScripts {
     }
 }
 
-/// Which files are tests, and what becomes of what an attempt does to them.
+/// Which files are tests, and the treatment of an attempt's changes to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TestRules {
     /// Pathspecs from the top directory.
     #[serde(rename = "tests", skip_serializing_if = "Vec::is_empty")]
     pub pathspecs: Vec<String>,
-    /// What becomes of changes.
+    /// The treatment of changes.
     #[serde(rename = "test_changes")]
     pub changes: TestChanges,
-    /// Decides about new ones, if the former setting `ralph.newTests` is given.
+    /// The treatment of new tests, if the former setting `ralph.newTests` is given.
     #[serde(rename = "new_tests", skip_serializing_if = "Option::is_none")]
     pub new: Option<NewTests>,
     /// The rule for the scripts of gates.
     pub gate_scripts: GateScripts,
-    /// Who stands for a change of tests or of the scripts of gates.
+    /// Who approves changes to tests or gate scripts.
     pub held_by: HeldBy,
-    /// True if the scripts of gates may change too; for one command.
+    /// True if gate scripts may change too; for one command.
     #[serde(skip)]
     pub release_scripts: bool,
 }
 
 impl TestRules {
-    /// Returns the pathspecs of what gates run that is no script of theirs.
+    /// Returns the pathspecs of files that gates run as the product.
     pub fn product(&self) -> &[String] {
         match &self.gate_scripts {
             GateScripts::Product(pathspecs) => pathspecs,
@@ -60,7 +60,7 @@ impl TestRules {
         }
     }
 
-    /// Returns the settings that have pathspecs, with these.
+    /// Returns the settings with pathspecs, and their pathspecs.
     pub fn all_pathspecs(&self) -> [(&'static str, &[String]); 2] {
         [
             ("ralph.tests", &self.pathspecs),
@@ -68,7 +68,7 @@ impl TestRules {
         ]
     }
 
-    /// Returns what becomes of new tests.
+    /// Returns the treatment of new tests.
     pub fn new_tests(&self) -> NewTests {
         self.new.unwrap_or(match self.changes {
             TestChanges::Allow => NewTests::Allow,
@@ -76,7 +76,7 @@ impl TestRules {
         })
     }
 
-    /// Lets all changes of tests and scripts pass.
+    /// Allows all changes to tests and scripts.
     pub fn allow(&mut self) {
         self.changes = TestChanges::Allow;
         self.new = None;

@@ -14,18 +14,18 @@ pub(super) trait Value {
     fn set(&mut self, text: &str) -> Result<(), Wanted>;
 }
 
-/// Returns whether a value is left out where it is saved.
+/// Returns whether a value is omitted when saved.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Returns whether a value is left out where the settings are shown: no value, or an empty list.
+/// Returns whether a value is omitted when shown: no value, or an empty list.
 pub(super) fn is_nothing(value: &impl Serialize) -> bool {
     let value = serde_json::to_value(value).unwrap_or_default();
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// A time limit as typed; `none` is a valid one.
+/// A time limit as typed; `none` is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Limit(pub Option<SignedDuration>);
@@ -47,7 +47,7 @@ impl From<Limit> for String {
 }
 
 impl Value for Allowed {
-    /// Adds a value to the list that its beginning names; an empty one forgets all before it.
+    /// Adds a value to the list named by its prefix; an empty one clears all lists.
     fn set(&mut self, text: &str) -> Result<(), Wanted> {
         let is_name = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         match text.split_once(':').filter(|(_, value)| !value.is_empty()) {
@@ -71,7 +71,7 @@ impl<T: Choice> Value for T {
 }
 
 impl Value for Vec<String> {
-    /// Adds a value. As in git's own lists, an empty one forgets those before it.
+    /// Adds a value. As in git's own lists, an empty one clears the list.
     fn set(&mut self, text: &str) -> Result<(), Wanted> {
         if text.is_empty() {
             self.clear();
@@ -136,7 +136,7 @@ pub(super) fn most(value: &str) -> Result<Option<u32>, Wanted> {
     parse_count(value).map(Some)
 }
 
-/// Parses a number of stories that are worked on at once.
+/// Parses a number of parallel stories.
 pub(super) fn jobs(value: &str) -> Result<u16, Wanted> {
     let jobs = value.parse().ok().filter(|jobs| *jobs > 0);
     jobs.ok_or("a whole number from 1 to 65535")
@@ -150,10 +150,10 @@ fn notify(value: &str) -> Notify {
     }
 }
 
-/// Checks the address of a commit, with `{oid}` in it.
+/// Checks the URL of a commit, which contains `{oid}`.
 pub(super) fn is_address(value: &str) -> Result<(), Wanted> {
     let is_web = value.starts_with("https://") || value.starts_with("http://");
-    // It stands in pages and in Markdown.
+    // It is used in HTML and in Markdown.
     let is_plain = |c: char| c.is_ascii_graphic() && !"<>\"'()`\\|*".contains(c);
     if value.is_empty() || is_web && value.contains("{oid}") && value.chars().all(is_plain) {
         Ok(())
@@ -169,7 +169,7 @@ pub(super) fn is_expression(value: &str) -> Result<(), Wanted> {
         .map_err(|_| "a regular expression")
 }
 
-/// Parses a truth value as git does, but takes no empty one for false: that would switch the guard off unnoticed.
+/// Parses a boolean like git, but rejects an empty value, which would silently disable the guard.
 fn truth(value: &str) -> Result<bool, Wanted> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Ok(true),
@@ -178,7 +178,7 @@ fn truth(value: &str) -> Result<bool, Wanted> {
     }
 }
 
-/// Parses whether the prompt of a retry shows the output, as `ralph.retryOutput` said it.
+/// Parses the former setting `ralph.retryOutput`: whether the prompt of a retry shows the output.
 pub(super) fn shows_output(value: &str) -> Result<RetryContext, Wanted> {
     Ok(if truth(value)? {
         RetryContext::Always
@@ -195,7 +195,7 @@ pub(super) fn days(value: &str) -> Result<Option<SignedDuration>, Wanted> {
     }
 }
 
-/// Parses the length of a lease; there must be time to renew it.
+/// Parses the duration of a lease, which must leave time to renew it.
 pub(super) fn lease(value: &str) -> Result<SignedDuration, Wanted> {
     let shortest = SignedDuration::from_secs(1);
     let longest = SignedDuration::from_hours(24 * 30);
@@ -205,7 +205,7 @@ pub(super) fn lease(value: &str) -> Result<SignedDuration, Wanted> {
     }
 }
 
-/// Parses the beginning of refs.
+/// Parses a prefix of refs.
 pub(super) fn ref_prefix(value: &str) -> Result<String, Wanted> {
     let prefix = format!("{}/", value.trim_end_matches('/'));
     let below = prefix.strip_prefix("refs/").unwrap_or_default();
@@ -216,7 +216,7 @@ pub(super) fn ref_prefix(value: &str) -> Result<String, Wanted> {
             && !part.contains(".lock")
             && part.chars().all(known)
     };
-    // Below `refs/heads/ralph/` it would be in the way of the loops' branches, and in these places among the user's refs.
+    // Below `refs/heads/ralph/` it would conflict with the loops' branches, and in these places with the user's refs.
     let is_users = ["refs/heads/", "refs/tags/", "refs/remotes/"].contains(&prefix.as_str());
     let is_free = !is_users && !prefix.starts_with("refs/heads/ralph/");
     if below.trim_end_matches('/').split('/').all(is_plain) && !prefix.contains("..") && is_free {
@@ -234,7 +234,7 @@ pub(super) fn wait(value: &str) -> Result<Option<SignedDuration>, Wanted> {
     }
 }
 
-/// Parses a time limit that always is there: the longest one for none.
+/// Parses a time limit that always exists: `none` means the maximum.
 pub(super) fn limit(value: &str) -> Result<SignedDuration, Wanted> {
     parse_duration(value).map(|limit| limit.unwrap_or(SignedDuration::MAX))
 }
