@@ -1,10 +1,9 @@
 //! Stories that the user's own commands list and mark: any tracker becomes a source.
 //!
-//! `ralph.storiesCommand` prints one JSON object per story; `ralph.doneCommand` marks one as done, and gets
-//! it as a JSON object on standard input. All run as shell lines in the top directory, in a box if one is wanted.
+//! `ralph.storiesCommand` prints one JSON object per story; `ralph.doneCommand` marks one as done, and gets it as a
+//! JSON object on standard input. They run as shell lines in the top directory, in a sandbox if wanted.
 //!
-//! This module must not know where the commands come from: they are never read from a file of the
-//! repository.
+//! This module does not know where the commands come from: they are never read from a file of the repository.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -19,7 +18,7 @@ use crate::async_cmd::{self, Command};
 use crate::git::{REPOSITORY_VARIABLES, RepoLayout};
 use crate::sandbox::{self, Belongings, Site, Trouble, Walls, Wish};
 
-/// The most lines of a command's output that go into an error.
+/// Maximum number of lines of a command's output in an error.
 const LINES: usize = 10;
 
 /// The commands of a source, as shell lines.
@@ -31,22 +30,22 @@ pub struct Commands {
     pub stories: String,
     /// Marks a story as done, before its checkpoint is made.
     pub done: Option<String>,
-    /// Learns of a story whose checkpoint is made.
+    /// Runs after the checkpoint of a story.
     pub closed: Option<String>,
     /// The time limit of each, in seconds.
     pub limit: u64,
-    /// More variables of their environment, besides those that they always have.
+    /// Additional variables of their environment.
     pub env: RefCell<Vec<(OsString, OsString)>>,
-    /// The box in which they run; `None` if none is wanted.
+    /// The sandbox in which they run; `None` if none is wanted.
     pub boxing: Option<Wish>,
 }
 
 /// An event of a story that a command receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum News {
-    /// It is to be marked as done.
+    /// The story is to be marked as done.
     Done,
-    /// Its checkpoint is made.
+    /// The story has its checkpoint.
     Closed,
 }
 
@@ -78,7 +77,7 @@ impl Commands {
     }
 }
 
-/// Lists the stories with the commands, in the order in which they are to be worked on.
+/// Lists the stories with the commands, in the order of their execution.
 pub(super) async fn list(top: &Path, commands: &Commands) -> Result<Records, SourceError> {
     let key = "ralph.storiesCommand";
     let bytes = run(top, commands, (key, &commands.stories), &[], Vec::new()).await?;
@@ -156,7 +155,7 @@ async fn run(
     Err(failed([&[code.as_str()], end].concat().join("\n  ")))
 }
 
-/// Makes the box of a command; returns `None` where none is wanted, or none works and none is required.
+/// Makes the sandbox of a command; returns `None` if none is wanted, or none works and none is required.
 async fn walls(top: &Path, wish: Option<&Wish>) -> Result<Option<Walls>, Trouble> {
     let Some(wish) = wish else {
         return Ok(None);

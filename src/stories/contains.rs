@@ -1,10 +1,10 @@
-//! Decides what becomes of a list that an attempt has written to: pure.
+//! Decides which changes of an attempt to a list are kept: pure.
 //!
-//! What the adapter reads is compared, and not lines: a comment, a fence or a heading that an attempt adds can hide or
-//! regroup all that follows.
+//! Compares the content that the adapter reads, and not lines: a comment, a fence or a heading that an attempt adds can
+//! hide or regroup all following text.
 //!
-//! Invariant: in what is kept, no mark differs from before but those of the attempted story, and no other story that was
-//! there says anything else.
+//! Invariant: in the kept list, only marks of the attempted story differ from before, and no other earlier story has
+//! changed otherwise.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub(super) struct View {
     /// The text above the first story, or the members beside a JSON list.
     pub above: String,
     pub stories: Vec<Part>,
-    /// True if marking each story as done changes nothing else.
+    /// True if marking each story as done has no other effect.
     pub can_be_ticked: bool,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct View {
 #[derive(Debug, Default)]
 pub(super) struct Part {
     pub id: String,
-    /// All that it says but the marks.
+    /// All of its content except the marks.
     pub all: String,
-    /// The part of it, besides the boxes, that an attempt at this story may not change either.
+    /// The part of its content, besides the boxes, that an attempt at this story may not change either.
     pub own: String,
-    /// Its boxes, each with the part of it that is no mark.
+    /// Its boxes, each without its mark.
     pub boxes: Vec<String>,
     pub marks: Vec<Mark>,
 }
@@ -52,16 +52,16 @@ pub enum Additions {
     ArePutBack,
 }
 
-/// A list as it is kept after an attempt.
+/// The list that is kept after an attempt.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// The part of the attempt's version that is not kept, in words; `None` if all is.
+    /// A description of the discarded changes; `None` if all changes are kept.
     pub put_back: Option<String>,
 }
 
-/// Settles a list: `before` the attempt at the story with the id `story`, and `after` it, where that is a list. `read` is
+/// Settles a list: `before` the attempt at the story with the id `story`, and `after` it, if that is a list. `read` is
 /// the adapter.
 pub(super) fn settle<E: ToString>(
     before: &[u8],
@@ -99,7 +99,7 @@ pub(super) fn settle<E: ToString>(
     kept.unwrap_or_else(|why| old(with_own_marks(before, &was, after, &is, story), &why))
 }
 
-/// Returns why one view does not contain another, except for what an attempt at `story` may change of it.
+/// Returns why one view does not contain another, except for the changes that an attempt at `story` may make.
 fn contains(was: &View, is: &View, story: &str, additions: Additions) -> Result<(), String> {
     if was.above != is.above {
         return Err("what stands beside the stories".to_owned());
@@ -146,7 +146,7 @@ fn is_within(some: &[String], all: &[String]) -> bool {
     some.iter().all(|wanted| all.any(|found| found == wanted))
 }
 
-/// Returns a list with the marks that another version of it has, except those of the stories that are `free`; `None` if they are
+/// Returns a list with the marks of another version, except for the stories that are `free`; `None` if the marks are
 /// the same, or one of the versions cannot be read.
 pub(super) fn restore_marks<E>(
     before: &[u8],
@@ -162,7 +162,7 @@ pub(super) fn restore_marks<E>(
     })
 }
 
-/// Returns whether two lists say the same but for their marks and their layout.
+/// Returns whether two lists have the same content apart from their marks and their layout.
 pub(super) fn is_same<E>(one: &[u8], other: &[u8], read: impl Fn(&[u8]) -> Result<View, E>) -> bool {
     let (Ok(one), Ok(other)) = (read(one), read(other)) else {
         return false;
@@ -171,7 +171,7 @@ pub(super) fn is_same<E>(one: &[u8], other: &[u8], read: impl Fn(&[u8]) -> Resul
     one.above == other.above && one.stories.iter().map(says).eq(other.stories.iter().map(says))
 }
 
-/// Returns whether a story says the same in two lists but for its marks and its layout.
+/// Returns whether a story has the same content in two lists apart from its marks and its layout.
 pub(super) fn has_same_story<E>(
     one: &[u8],
     other: &[u8],
@@ -189,8 +189,8 @@ pub(super) fn has_same_story<E>(
     says(one).is_some_and(|one| Some(one) == says(other))
 }
 
-/// Returns the list `after`, which contains the list `before`, with the marks as they were except in the stories that are `free`,
-/// and with new stories open; and what that changes, in words.
+/// Returns the list `after`, which contains the list `before`, with the earlier marks except in the stories that are
+/// `free`, and with new stories open; and a description of the differences.
 fn with_marks_of(
     before: &[u8],
     was: &View,
@@ -232,7 +232,7 @@ fn with_marks_of(
     (overwrite(after, edits), restored)
 }
 
-/// Returns the list `before`, with the marks of one story as the attempt made them, as far as they can be found.
+/// Returns the list `before`, with one story's marks as the attempt made them, as far as they can be found.
 fn with_own_marks(before: &[u8], was: &View, after: &[u8], is: &View, story: &str) -> Vec<u8> {
     let of_story = |view: &View| view.stories.iter().position(|part| part.id == story);
     let (Some(was), Some(is)) = (

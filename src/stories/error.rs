@@ -29,7 +29,7 @@ pub enum SourceError {
     #[error("unknown adapter '{name}': the adapters are {}", Adapter::ALL.map(Adapter::name).join(", "))]
     UnknownAdapter {
         name: String,
-        /// The change whose list it should read, if it is known.
+        /// The change whose list it should read, if known.
         change: Option<String>,
         /// The command that reads a list, as the user has typed it.
         verb: Reader,
@@ -50,7 +50,7 @@ pub enum SourceError {
         /// The setting that names it.
         key: &'static str,
         command: String,
-        /// The end of the command, and its last output.
+        /// The exit of the command, and its last output.
         how: String,
     }
         => "run it in the top directory, and fix what it reports";
@@ -59,7 +59,7 @@ pub enum SourceError {
     Malformed {
         /// The path of the source, or the command.
         path: String,
-        /// The problem, with its line and column where they are known.
+        /// The problem, with its line and column if known.
         cause: String,
     }
         => "fix it, then run the same command again";
@@ -84,7 +84,7 @@ pub enum SourceError {
     #[error("no stories found for change '{change}'{}", searched(looked_for, passed_over))]
     NoStories {
         change: String,
-        /// The paths that do not exist, relative to the top, in the order in which they are searched.
+        /// The missing paths, relative to the top, in the order of the search.
         looked_for: Vec<String>,
         /// The changes that have stories, sorted.
         changes: Vec<String>,

@@ -1,9 +1,9 @@
 //! Reading a whole story file, and replacing it in one step.
 //!
-//! Invariants: only regular files are opened, so nothing here waits for a
-//! writer; a file is either the old or the new one, never half of each.
+//! Invariants: opens only regular files, so that no read waits for a writer; a file is either the old or the new one,
+//! never half of each.
 //!
-//! This module must not know what the bytes mean.
+//! This module does not know the meaning of the bytes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,7 +15,7 @@ use crate::fs::{Below, may_exist, seen_in, target_of};
 /// The largest file that is read, in bytes.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Reads the regular file at `path`, which messages call `shown`.
+/// Reads the regular file at `path`, named `shown` in messages.
 pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
     let found = target_of(path).map_err(|error| read_error(shown, error.source))?;
     let metadata = found.ok_or_else(|| read_error(shown, ErrorKind::NotFound.into()))?;
@@ -26,7 +26,7 @@ pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
     if !metadata.is_file() {
         return Err(SourceError::NotRegular { path: shown_path() });
     }
-    // The limit is checked against what was read: the file may be growing.
+    // The limit applies to the bytes read: the file may be growing.
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes))
@@ -44,15 +44,15 @@ pub(super) fn read(path: &Path, shown: &str) -> Result<Vec<u8>, SourceError> {
 pub(super) fn read_error(shown: &str, cause: io::Error) -> SourceError {
     let path = shown.to_owned();
     match cause.kind() {
-        // A file where a directory is needed: there is nothing at this path.
+        // A file in the place of a directory: the path does not exist.
         ErrorKind::NotFound | ErrorKind::NotADirectory => SourceError::Missing { path },
         _ => SourceError::Unreadable { path, cause },
     }
 }
 
-/// Replaces the content of the file at `path`, in which there is no symlink, below a directory.
+/// Replaces the content of the file at `path`, which contains no symlink, below a directory.
 ///
-/// The mode stays. The result is read back and compared.
+/// Keeps the mode. Reads the result back and compares it.
 pub(super) fn replace(door: &Below, path: &Path, shown: &str, bytes: &[u8]) -> Result<(), SourceError> {
     let write = || -> io::Result<()> {
         let permissions = File::open(path)?.metadata()?.permissions();
@@ -75,7 +75,7 @@ pub(super) fn replace(door: &Below, path: &Path, shown: &str, bytes: &[u8]) -> R
     Ok(())
 }
 
-/// Returns the names in a directory, sorted; none when it cannot be read.
+/// Returns the names in a directory, sorted; none if it cannot be read.
 pub(super) fn directories(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = seen_in(dir)
         .filter_map(|entry| entry.file_name().into_string().ok())
@@ -84,7 +84,7 @@ pub(super) fn directories(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the directories below `dir` that have a `file`; names that are not UTF-8 are left out.
+/// Returns the directories below `dir` that have a `file`; omits names that are not UTF-8.
 pub(super) fn directories_with(top: &Path, dir: &str, file: &str) -> Vec<String> {
     directories(&top.join(dir))
         .into_iter()

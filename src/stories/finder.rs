@@ -7,10 +7,10 @@ use std::hash::Hash;
 
 use super::Story;
 
-/// The indexes of stories by what they have; `None` where several have the same.
+/// The indexes of stories by a key; `None` if several have the same key.
 type Indexes<K> = HashMap<K, Option<usize>>;
 
-/// A list in which stories of another version of it are found: in one pass over it, however many are.
+/// A list in which stories of another version of it are found, in one pass for any number of them.
 pub struct Finder<'a> {
     stories: &'a [Story],
     by_both: Indexes<(&'a str, &'a str)>,
@@ -36,8 +36,8 @@ impl<'a> Finder<'a> {
         self.stories.get(self.index(story)?)
     }
 
-    /// Finds the index of a story, by the first rule that matches exactly one: id and title, id, title, the texts of its
-    /// tasks. The texts come before the id when the story that has the id now shares none of them.
+    /// Finds the index of a story, by the first rule that matches exactly one: id and title, id, title, the texts of
+    /// its tasks. The texts precede the id if the story that now has the id shares none of them.
     pub fn index(&self, story: &Story) -> Option<usize> {
         only(&self.by_both, &(&story.id, &story.title))
             .or_else(|| self.moved(story))
@@ -46,7 +46,7 @@ impl<'a> Finder<'a> {
             .or_else(|| self.by_tasks(story))
     }
 
-    /// Finds a story whose number one that was inserted before it may have taken.
+    /// Finds a story whose number may have been taken by a story inserted before it.
     fn moved(&self, story: &Story) -> Option<usize> {
         let numbered = self.stories.get(only(&self.by_id, &&*story.id)?)?;
         let shared = texts(numbered).any(|text| texts(story).any(|own| own == text));

@@ -1,4 +1,4 @@
-//! Shows what a list of JSON objects says, by value, and where its marks are.
+//! Extracts the content of a list of JSON objects, by value, and the places of its marks.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use super::contains::{Mark, Part, View};
 use super::records::{BODIES, DEPENDS, DONE, Members, Records, TASKS, TITLES, is_done, offset};
 
-/// The literal that opens a mark which is a word.
+/// The literal of an open mark that is a word.
 const OPEN_WORD: &[u8] = b"\"open\"";
 
-/// Returns what a text says whose list was read as `records`; `beside` has the members beside the list, and `shift` bytes
-/// precede the text in its file.
+/// Returns the content of a text whose list was read as `records`; `beside` has the members outside the list, and the
+/// text begins at the offset `shift` of its file.
 pub(super) fn view(text: &str, records: &Records, beside: &[(String, &RawValue)], shift: usize) -> View {
     let place = Place { text, shift };
     let stories = records.list.iter().filter_map(|record| {
@@ -98,7 +98,7 @@ impl Place<'_> {
     }
 }
 
-/// Returns what an item of a list of tasks says besides its marks.
+/// Returns the content of a task list's item without its marks.
 fn said_of(item: &RawValue) -> String {
     let Some(members) = Members::of(item) else {
         return by_value(item);
@@ -110,7 +110,7 @@ fn said_of(item: &RawValue) -> String {
     canonical(said)
 }
 
-/// Returns members in the order of their names, each of those that have one name.
+/// Returns members in the order of their names, including duplicates.
 fn canonical(members: impl Iterator<Item = (String, String)>) -> String {
     let mut members: Vec<String> = members
         .map(|(key, said)| format!("{}:{said}", Value::String(key)))
@@ -119,7 +119,7 @@ fn canonical(members: impl Iterator<Item = (String, String)>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Returns a value without the blanks in it, its members in the order of their names.
+/// Returns a value without blanks, with its members in the order of their names.
 fn by_value(value: &RawValue) -> String {
     let read: Result<Value, _> = serde_json::from_str(value.get());
     read.map_or_else(|_| value.get().to_owned(), |value| value.to_string())

@@ -1,9 +1,9 @@
-//! Finds the story list of a change in the places where tools for changes keep their lists.
+//! Finds the story list of a change in the directories of tools for changes.
 //!
 //! A layout is a rule for paths; the adapters read the files. Nothing is guessed: two lists for one name are an error
-//! that names both, and no list is an error that names the places searched.
+//! that names both, and a missing list is an error that names the searched places.
 //!
-//! This module must not know how a list is read.
+//! This module does not know how a list is read.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub struct Wanted {
     pub below_top: PathBuf,
     /// The name of an adapter.
     pub adapter: Option<String>,
-    /// The commands of the command adapter; none when no command lists stories.
+    /// The commands of the command adapter; `None` if no command lists stories.
     pub commands: Option<Commands>,
 }
 
@@ -51,7 +51,7 @@ const LAYOUTS: &[Layout] = &[
         path: |_, change| format!("specs/{change}/tasks.md"),
         changes: |top| directories_with(top, "specs", "tasks.md"),
     },
-    // Kiro works on one outermost box at a time, whatever the headings above it.
+    // Kiro works on one outermost box at a time, independent of headings.
     Layout {
         adapter: Adapter::Markdown,
         grouping: Grouping::Item,
@@ -79,12 +79,12 @@ pub fn changes(top: &Path) -> Vec<String> {
     known_changes(top, &layouts, &prd::found(top))
 }
 
-/// Returns the `prd.json` files of the repository at `top` that belong to no change, and why.
+/// Returns the `prd.json` files of the repository at `top` that belong to no change, with the reasons.
 pub fn passed_over(top: &Path) -> Vec<String> {
     prd::found(top).iter().filter_map(prd::Found::why_not).collect()
 }
 
-/// Returns the error for a repository without a list in a known place, where no change is named.
+/// Returns the error for a repository without a list in a known place, if no change is named.
 pub fn none_found(top: &Path) -> SourceError {
     let looked_for = LAYOUTS.iter().map(|layout| (layout.path)(top, "<change>"));
     let others = [prd::places("<change>"), dated::place_of_plan("<change>")];
@@ -118,7 +118,7 @@ pub fn resolve(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, Sour
     }
 }
 
-/// Does the same for a change or a list that the user typed: a text that has no boxes is one story.
+/// Does the same for a change or a list that the user typed: a text without boxes is one story.
 pub fn resolve_typed(top: &Path, change: &str, wanted: &Wanted) -> Result<Source, SourceError> {
     let mut source = resolve(top, change, wanted)?;
     let reads_text = matches!(source.adapter, Adapter::Openspec | Adapter::Markdown);
@@ -132,8 +132,8 @@ pub fn resolve_typed(top: &Path, change: &str, wanted: &Wanted) -> Result<Source
 }
 
 impl Source {
-    /// Returns what `--stories` has to name to begin with this list again in the repository at `top`; `None` if the name of
-    /// the change leads to it, or commands list the stories.
+    /// Returns the argument for `--stories` that begins this list again in the repository at `top`; `None` if the name
+    /// of the change is enough, or commands list the stories.
     pub fn to_name(&self, top: &Path, change: &str) -> Option<String> {
         let found = resolve_typed(top, change, &Wanted::default());
         let is_same = |found: Self| (found.path, found.grouping) == (self.path.clone(), self.grouping);
@@ -205,8 +205,8 @@ fn given(top: &Path, change: &str, spec: &str, adapter: Option<Adapter>) -> Resu
     })
 }
 
-/// Returns the absolute path that a path means which itself leads out of the repository: a user who types it means that
-/// file. A link that leads out is another matter.
+/// Returns the absolute path of a typed path that leads out of the repository by its components: the user means that
+/// file. A symlink that leads out is another case.
 fn outside(top: &Path, path: &str) -> Option<String> {
     let mut depth = 0_i32;
     let leads_out = Path::new(path).components().any(|part| {

@@ -1,4 +1,4 @@
-//! The stories of a change: where they come from, and how to mark one as done.
+//! The stories of a change: their sources, and how to mark one as done.
 //!
 //! The types that every adapter uses: a [`Source`] gives a [`Listing`] of [`Story`]s, each with its
 //! [`Task`]s.
@@ -7,7 +7,7 @@
 //! - the ids of one [`Listing`] are unique, and no id is made from a line number;
 //! - [`Source::mark_done`] changes only the marks of one story, or nothing at all.
 //!
-//! This module must not know about agents, settings or how anything is printed.
+//! This module does not know agents, settings or how anything is printed.
 
 mod candidates;
 mod command;
@@ -58,7 +58,7 @@ pub struct Story {
     pub done: bool,
     /// True if every box is optional.
     pub optional: bool,
-    /// The ids of the stories that have to be done first; `None` if the list does not say it of this story.
+    /// The ids of the stories that must be done first; `None` if the list does not say for this story.
     #[serde(serialize_with = "as_list")]
     pub depends_on: Option<Vec<String>>,
     /// The 1-based line of the heading or of the box.
@@ -87,28 +87,27 @@ pub struct Task {
     pub line: usize,
 }
 
-/// Something in a source that its author probably did not mean.
+/// A probable mistake of the author in a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// The 1-based line it is about.
+    /// The 1-based line of the mistake.
     pub line: usize,
     /// A lower-case fragment.
     pub message: String,
 }
 
-/// The stories of a source, in the order in which they are to be worked on: the order of the file, except for
-/// stories with priorities.
+/// The stories of a source, in the order of their execution: the order of the file, except for stories with priorities.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Listing {
     /// The stories; none when the source has no boxes.
     pub stories: Vec<Story>,
-    /// The text of the source above its first story; empty if there is none but a title.
+    /// The text of the source above its first story; empty if there is only a title.
     #[serde(skip)]
     pub preamble: String,
     /// True if the source has text that is neither in a story nor above the first one.
     #[serde(skip)]
     pub has_more_text: bool,
-    /// The ids of stories that were completed and are no longer listed: they count, and nothing waits for them.
+    /// The ids of completed stories that are no longer listed: they count, and satisfy dependencies.
     #[serde(skip)]
     pub gone: Vec<String>,
     /// The warnings, ordered by line; the least important one is last.
@@ -121,7 +120,7 @@ impl Listing {
         self.stories.iter().find(|story| story.id == id)
     }
 
-    /// Returns the stories that a word names: that with this id, the one at this position, or those whose id or title begins with it.
+    /// Returns the stories that a word names: by its id, by its position, or by the beginning of its id or title.
     pub fn named(&self, word: &str) -> Vec<&Story> {
         let position = word.parse::<usize>().ok().and_then(|at| at.checked_sub(1));
         let at_position = || position.and_then(|at| self.stories.get(at));
@@ -135,8 +134,8 @@ impl Listing {
         found
     }
 
-    /// Returns the shortest words that name stories on a command line, by their ids: the position of a story whose id only repeats
-    /// its title. Of all others it is the id.
+    /// Returns the shortest names of stories on a command line, by their ids: the position of a story whose id only
+    /// repeats its title, and the id of any other.
     pub fn short_names(&self) -> ShortNames {
         let ids: HashSet<&str> = self.stories.iter().map(|story| story.id.as_str()).collect();
         let named = self
@@ -150,7 +149,7 @@ impl Listing {
         ShortNames::new(short.map(|(story, at)| (story.id.clone(), at)))
     }
 
-    /// Returns the stories that are not done, and have to be.
+    /// Returns the stories that are neither done nor optional.
     pub fn open(&self) -> impl Iterator<Item = &Story> {
         self.stories.iter().filter(|story| !story.done && !story.optional)
     }
@@ -225,7 +224,7 @@ impl Grouping {
         found.next().unwrap_or((spec, Self::Auto))
     }
 
-    /// Returns what stands behind a path to choose it.
+    /// Returns the suffix of a path that chooses it.
     fn suffix(self) -> &'static str {
         match self {
             Self::Auto => "",

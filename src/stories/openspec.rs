@@ -1,10 +1,10 @@
-//! The places where `OpenSpec` keeps its changes.
+//! The directories of `OpenSpec` changes.
 //!
-//! A change is a directory below `openspec/changes`; its stories are the boxes of its `tasks.md`, or of the
-//! file that `apply.tracks` of its schema names. `openspec/changes/archive` holds what is finished. The
-//! schema of a change is named by its `.openspec.yaml`, else by `openspec/config.yaml`.
+//! A change is a directory below `openspec/changes`; its stories are the boxes of its `tasks.md`, or of the file named
+//! by `apply.tracks` of its schema. Finished changes are in `openspec/changes/archive`. The schema of a change is named
+//! by its `.openspec.yaml`, else by `openspec/config.yaml`.
 //!
-//! This module must not know how a list of tasks is read.
+//! This module does not know how a list of tasks is read.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ const CHANGES: &str = "openspec/changes";
 const ARCHIVE: &str = "archive";
 const TASKS: &str = "tasks.md";
 
-/// `YYYY-MM-DD-`, which is put before the name of a change when it is archived.
+/// Length of `YYYY-MM-DD-`, the prefix of an archived change's name.
 const DATE: usize = 11;
 
 /// Returns the path of the story file of `change`, relative to the top of the repository; it need not exist.
@@ -26,7 +26,7 @@ pub fn tasks_path(top: &Path, change: &str) -> String {
 
 /// Returns the changes of the repository at `top` that have a story file, sorted.
 ///
-/// Names that are not UTF-8 and files that cannot be read are left out.
+/// Omits names that are not UTF-8 and files that cannot be read.
 pub fn changes(top: &Path) -> Vec<String> {
     directories(&top.join(CHANGES))
         .into_iter()
@@ -34,7 +34,7 @@ pub fn changes(top: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Returns the story files of archived changes that are called `change`, with or without their date.
+/// Returns the story files of archived changes named `change`, with or without their date.
 pub fn archived(top: &Path, change: &str) -> Vec<String> {
     let archive = format!("{CHANGES}/{ARCHIVE}");
     directories(&top.join(&archive))
@@ -45,7 +45,7 @@ pub fn archived(top: &Path, change: &str) -> Vec<String> {
         .collect()
 }
 
-/// Finds the story file at `path` after its change was archived: the latest of its name.
+/// Finds the story file at `path` after its change was archived: the latest with its name.
 pub fn moved(top: &Path, path: &str) -> Option<String> {
     let (root, change) = split(path)?;
     let moved = archived(&top.join(root), change).pop()?;
@@ -60,7 +60,7 @@ pub fn before_archive(path: &str) -> Option<String> {
     Some(format!("{root}{CHANGES}/{name}/{file}"))
 }
 
-/// Returns the story file of `change` in the `OpenSpec` that is nearest above a directory below the top.
+/// Returns the story file of `change` in the nearest `OpenSpec` above a directory below the top.
 pub fn nearest(top: &Path, below_top: &Path, change: &str) -> Option<String> {
     let above = below_top.ancestors().filter(|dir| *dir != Path::new(""));
     let root = above
@@ -76,8 +76,8 @@ pub fn is_of_change(path: &str) -> bool {
     split(path).is_some()
 }
 
-/// Splits the path of a file of a change into the part above its `openspec` directory and its name, which begins with
-/// that of the archive if the file is there.
+/// Splits the path of a change's file into the part above its `openspec` directory and the change's name, which begins
+/// with the archive's if the file is there.
 fn split(path: &str) -> Option<(&str, &str)> {
     let starts = path.match_indices(CHANGES).map(|(at, _)| at);
     let is_whole = |at: &usize| {
@@ -108,7 +108,7 @@ pub fn several(top: &Path, change: &str) -> Option<String> {
     })
 }
 
-/// Finds the files below `dir` whose name is `pattern`, in which one `*` stands for anything.
+/// Finds the files below `dir` whose name matches `pattern`, in which one `*` matches any text.
 fn files_named(top: &Path, dir: &str, pattern: &str, found: &mut Vec<String>) {
     let is_named = |name: &str| match pattern.split_once('*') {
         Some((begin, end)) => {
@@ -163,7 +163,7 @@ fn is_plain(path: &str) -> bool {
     inside && !path.is_empty() && !path.contains(['*', '?', '[', '{'])
 }
 
-/// Returns the text at these keys of a YAML file, as far as it can be read; `OpenSpec` itself says what is wrong with one.
+/// Returns the text at these keys of a YAML file, if readable; `OpenSpec` itself reports errors in it.
 fn read(path: &Path, keys: &[&str]) -> Option<String> {
     let bytes = file::read(path, "").ok()?;
     text_at(str::from_utf8(&bytes).ok()?, keys)

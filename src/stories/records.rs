@@ -1,9 +1,9 @@
 //! Stories written as JSON objects: the meaning of their fields, and their places in the text.
 //!
-//! People call the same thing by several names; of a list of names, the first one that an object has counts. Every
-//! value is kept as its source, so that one literal can be replaced later without rewriting the rest.
+//! Fields have several usual names; the first name in a list that an object has counts. Every value is kept as its
+//! source, so that one literal can be replaced later without rewriting the rest.
 //!
-//! This module must not know where the text comes from.
+//! This module does not know where the text comes from.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -21,9 +21,9 @@ use super::ids::{self, Names};
 use super::{Story, Task, Warning};
 use crate::names::one_line;
 
-/// The names of the member that says that a story is complete, in the order in which they count.
+/// The names of the member that marks a story as complete, in order of precedence.
 pub(super) const DONE: &[&str] = &["passes", "complete", "completed", "done", "status"];
-/// The names of the member that lists the stories that have to be complete first; all of them count.
+/// The names of the member that lists the dependencies of a story; all of them count.
 pub(super) const DEPENDS: &[&str] = &[
     "dependsOn",
     "depends_on",
@@ -43,7 +43,7 @@ pub(super) const TASKS: &[&str] = &[
     "tasks",
 ];
 const TASK_TEXTS: &[&str] = &["text", "title", "description", "criterion", "name"];
-/// The words with which a status says that a story is complete.
+/// The status words for a complete story.
 const COMPLETE: &[&str] = &[
     "done",
     "complete",
@@ -55,7 +55,7 @@ const COMPLETE: &[&str] = &[
     "resolved",
     "true",
 ];
-/// The word that is written when the list has none of its own.
+/// The word that is written if the list uses none.
 const WORD: &str = "done";
 
 /// A story, and the way to mark it as done.
@@ -67,18 +67,18 @@ pub(super) struct Record {
     mark: Mark,
 }
 
-/// The change of a text that marks a story as done.
+/// The edit of a text that marks a story as done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Mark {
     /// The literal at these bytes becomes `true`.
     True(Range<usize>),
-    /// The string at these bytes becomes a word for complete.
+    /// The string at these bytes becomes the list's word for complete.
     Word(Range<usize>),
-    /// There is none yet: a member is inserted at this byte, after this white space.
+    /// A new member is inserted at this byte, after this white space.
     New(usize, String),
 }
 
-/// The stories of a text, in the order in which they are to be worked on.
+/// The stories of a text, in the order of their execution.
 #[derive(Debug)]
 pub(super) struct Records {
     pub(super) list: Vec<Record>,
@@ -164,8 +164,8 @@ impl<'a> Members<'a> {
         serde_json::from_str(value.get()).ok()
     }
 
-    /// Finds the value of the first of `names` that is there and not null; of two members of the same name,
-    /// the last counts.
+    /// Finds the value of the first of `names` that exists and is not null; of two members of the same name, the last
+    /// counts.
     pub(super) fn first(&self, names: &[&str]) -> Option<(&str, &'a RawValue)> {
         names.iter().find_map(|name| {
             let (key, value) = self.0.iter().rev().find(|(key, _)| key == name)?;
@@ -339,7 +339,7 @@ fn scalar(value: &RawValue) -> Option<String> {
     }
 }
 
-/// Returns whether the value of a mark says that a story is complete.
+/// Returns whether the value of a mark means a complete story.
 pub(super) fn is_done(value: &RawValue) -> bool {
     scalar(value).is_some_and(|word| is_complete(&word))
 }
@@ -350,7 +350,7 @@ fn is_complete(word: &str) -> bool {
         .any(|complete| word.trim().eq_ignore_ascii_case(complete))
 }
 
-/// Reads a priority, where smaller is sooner: a number, `P0`, or a word.
+/// Parses a priority, smaller first: a number, `P0`, or a word.
 fn priority(value: &RawValue) -> f64 {
     let text = scalar(value).unwrap_or_default().trim().to_ascii_lowercase();
     let number = text.strip_prefix('p').unwrap_or(&text).parse::<f64>();

@@ -1,12 +1,11 @@
-//! Listing the stories of a source, and marking one as done.
+//! Lists the stories of a source, and marks one as done.
 //!
-//! A [`Source`] names one file, the adapter that reads it and how its boxes are grouped into stories; or the
-//! commands that take the place of a file. It can be stored and read back: nothing in it depends on the
-//! moment.
+//! A [`Source`] names one file, the adapter that reads it and how its boxes are grouped into stories; or the commands
+//! that replace a file. It can be stored and read back: it does not depend on the present state.
 //!
 //! Invariant: a relative path is never edited outside the repository.
 //!
-//! This module must not know about markdown or JSON.
+//! This module does not know markdown or JSON.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -56,10 +55,9 @@ enum Content {
 }
 
 impl Source {
-    /// Returns the path of the file as it is found now, relative to `top` or absolute; none where commands
-    /// list the stories.
+    /// Returns the present path of the file, relative to `top` or absolute; `None` if commands list the stories.
     ///
-    /// The file of an openspec change that has been archived since is found in the archive.
+    /// The file of an archived openspec change is found in the archive.
     pub fn file(&self, top: &Path) -> Option<Cow<'_, str>> {
         if self.is_by_command() {
             return None;
@@ -109,13 +107,13 @@ impl Source {
         }
     }
 
-    /// Reads the stories from their file, and runs nothing.
+    /// Reads the stories from their file; runs no command.
     pub fn list_in_file(&self, top: &Path) -> Result<Listing, SourceError> {
         let path = self.file(top).ok_or(SourceError::NoCommand)?;
         self.list_in(&file::read(&top.join(&*path), &path)?)
     }
 
-    /// Returns the stories that the file would list if it held these bytes.
+    /// Returns the stories of a file with these bytes.
     pub fn list_in(&self, bytes: &[u8]) -> Result<Listing, SourceError> {
         let invalid = encoding::examine(bytes, &self.path)?;
         if self.is_whole() {
@@ -157,8 +155,8 @@ impl Source {
         }
     }
 
-    /// Settles the list of an attempt at the story with this id: its bytes before, and those after it, or why there are
-    /// none.
+    /// Settles the list of an attempt at the story with this id: from its bytes before, and its bytes after, or the
+    /// reason why there are none.
     pub fn settle(
         &self,
         before: &[u8],
@@ -169,18 +167,18 @@ impl Source {
         contains::settle(before, after, story, additions, |bytes| self.view(bytes))
     }
 
-    /// Returns the list `after` with the marks of the list `before`, except those of the stories that are `free`, and what was
-    /// different, in words; `None` if nothing was, or one of the two is no list.
+    /// Returns the list `after` with the marks of the list `before`, except for the stories that are `free`, and a
+    /// description of the differences; `None` without differences, or if one of the two is no list.
     pub fn restore_marks(&self, before: &[u8], after: &[u8], free: impl Fn(&str) -> bool) -> Option<Kept> {
         contains::restore_marks(before, after, free, |bytes| self.view(bytes))
     }
 
-    /// Returns whether two lists say the same but for their marks and their layout.
+    /// Returns whether two lists have the same content apart from their marks and their layout.
     pub fn is_same(&self, one: &[u8], other: &[u8]) -> bool {
         contains::is_same(one, other, |bytes| self.view(bytes))
     }
 
-    /// Returns whether a story says the same in two lists but for its marks and its layout.
+    /// Returns whether a story has the same content in two lists apart from its marks and its layout.
     pub fn has_same_story(&self, one: &[u8], other: &[u8], story: &str) -> bool {
         contains::has_same_story(one, other, story, |bytes| self.view(bytes))
     }
@@ -196,7 +194,7 @@ impl Source {
         }
     }
 
-    /// Returns a list with this story marked as done, and the number of new marks; `None` if the list does not have it.
+    /// Returns a list with this story marked as done, and the number of new marks; `None` if the list lacks the story.
     pub fn with_mark(&self, bytes: &[u8], story: &Story) -> Result<Option<(Vec<u8>, usize)>, SourceError> {
         if self.is_whole() {
             return Ok(Some((bytes.to_vec(), 0)));
@@ -226,8 +224,8 @@ impl Source {
         }
     }
 
-    /// Returns the list `tip` with the stories that are in `theirs` and not in `base`, behind its last one; `None` if the lines of
-    /// the list can be merged as they are, or there is none.
+    /// Returns the list `tip` followed by the stories that are in `theirs` and not in `base`; `None` if the lines of
+    /// the list can be merged directly, or there is none.
     pub fn with_new_of(&self, tip: &[u8], base: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
         match self.adapter {
             Adapter::Prd => prd::with_new_of(tip, base, theirs),
@@ -257,15 +255,14 @@ impl Source {
         Ok(target)
     }
 
-    /// Marks `story` as done in the file as it is now: ticks its open boxes, the optional ones too, or sets
-    /// its mark.
+    /// Marks `story` as done in the present file: ticks its open boxes, including optional ones, or sets its mark.
     ///
     /// The story is found again as [`Finder::index`] does. The file is replaced in one step, with its mode
     /// and all its other bytes; a symlink stays one and its target is edited.
     ///
     /// # Errors
-    /// If [`Source::list`] or [`Source::target`] fails, a box would stop being one, or a write fails. Then the old
-    /// content is still in place, except after [`SourceError::Overwritten`].
+    /// If [`Source::list`] or [`Source::target`] fails, a box would stop being one, or a write fails. The file then
+    /// keeps its old content, except after [`SourceError::Overwritten`].
     pub fn mark_done(&self, top: &Path, story: &Story) -> Result<Marked, SourceError> {
         if self.is_whole() {
             return Ok(Marked::Already);
@@ -286,7 +283,7 @@ impl Source {
     }
 }
 
-/// Returns a listing with the advice for its author, in the order of its lines.
+/// Returns a listing with advice for its author, in line order.
 fn advised(stories: Vec<Story>, mut warnings: Vec<Warning>) -> Listing {
     warnings.extend(lint::about(&stories));
     warnings.sort_by_key(|warning| warning.line);

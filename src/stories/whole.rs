@@ -1,21 +1,21 @@
-//! A text that is one story as a whole: it has no boxes, so nothing in it is marked.
+//! A text that is one story: it has no boxes, and no marks.
 //!
-//! This module must not know where a text is kept.
+//! This module does not know where a text is stored.
 
 use super::contains::{Part, View};
 use super::{Story, ids};
 
-/// The largest length of a title that is made from a sentence, in characters.
+/// Maximum length of a title that is made from a sentence, in characters.
 const LONGEST: usize = 72;
 
-/// The characters with which people draw a box, or begin an item, a table or a link.
+/// The characters that usually draw a box, or begin an item, a table or a link.
 const SIGNS: &[char] = &[
     '-', '+', '|', '[', '•', '◦', '▪', '☐', '☑', '☒', '□', '■', '▢', '◻', '◽', '⬜', '✅', '✔', '✓', '✗',
     '❌', '❏', '❑',
 ];
 
-/// Returns whether bytes are certainly a text for one story: at most one heading, and no line that looks like an entry of
-/// a list; a heading alone is none.
+/// Returns whether bytes are certainly a text for one story: at most one heading, no line that looks like a list item,
+/// and not only a heading.
 pub(super) fn is_prose(bytes: &[u8]) -> bool {
     let Ok(text) = str::from_utf8(bytes) else {
         return false;
@@ -57,7 +57,7 @@ pub(super) fn story(bytes: &[u8]) -> Story {
     }
 }
 
-/// Shows the text, of which an attempt may change nothing.
+/// Returns the view of the text, which an attempt may not change at all.
 pub(super) fn view(bytes: &[u8]) -> View {
     View {
         above: String::from_utf8_lossy(bytes).into_owned(),
@@ -79,7 +79,7 @@ fn title_of_heading(line: &str) -> Option<&str> {
     is_heading.then(|| title.trim())
 }
 
-/// Returns whether a line makes a heading of the one above it.
+/// Returns whether a line turns the one above it into a heading.
 fn is_underline(line: &str) -> bool {
     !line.is_empty() && line.bytes().all(|byte| byte == b'=')
 }

@@ -1,25 +1,25 @@
-//! Dependencies of a story in its title: `(after 1, 2)` at the end.
+//! The dependencies of a story at the end of its title: `(after 1, 2)`.
 //!
-//! They are taken out before ids are made, and only if each is the id of a story; otherwise they are text.
+//! They are removed before ids are made, and only if each is the id of a story; otherwise they are text.
 
 use std::collections::HashSet;
 
 use super::super::{Warning, ids};
 use super::groups::Group;
 
-/// The most times that ids are made: those made from titles depend on what is taken out.
+/// Maximum number of times that ids are made: ids made from titles depend on the removed text.
 const ROUNDS: usize = 16;
 
 /// A title that ends like one with dependencies.
 struct After {
     /// The index of its story.
     index: usize,
-    /// The title without them.
+    /// The title without dependencies.
     title: String,
     names: Vec<String>,
 }
 
-/// Takes the dependencies out of the titles, into the groups; returns warnings about those that stay.
+/// Moves the dependencies from the titles into the groups; returns warnings about those that stay.
 pub(super) fn take_out(groups: &mut [Group]) -> Vec<Warning> {
     let found = groups.iter().enumerate();
     let found: Vec<After> = found

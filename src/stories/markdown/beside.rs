@@ -1,9 +1,9 @@
-//! Finds the text of a file that is in no story.
+//! Finds the text of a file outside of all stories.
 
 use super::document::Document;
 use super::groups::Group;
 
-/// Returns the text above the first story, unless it has nothing but headings.
+/// Returns the text above the first story, unless it consists of headings.
 pub(super) fn preamble(document: &Document<'_>, first: Option<&Group>) -> String {
     let (_, start) = document.markdown();
     let end = first.map_or(start, |first| document.line_start(first.line));

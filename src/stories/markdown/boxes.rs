@@ -1,11 +1,11 @@
 //! The syntax of a box: `[ ]`, `[x]`, `[-]`, `[]`, and with padding `[ x]`.
 //!
-//! This module knows characters only. The outline says whether a place in a file is the start of a list item, code or a
-//! comment.
+//! This module knows only characters. The outline knows whether an offset in a file is the start of a list item, code
+//! or a comment.
 
 use std::ops::Range;
 
-/// A box found at some offset of a text.
+/// A box at some offset of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BoxSyntax {
     /// The bytes that a tick replaces: the mark, or the first blank; empty for `[]`.
@@ -20,8 +20,8 @@ pub(super) struct BoxSyntax {
 
 /// Reads the box that begins at `offset`.
 ///
-/// The marks of everyday checklists may touch the text that follows; any other box has to stand alone,
-/// otherwise `[]string` would be a box. Letters and digits are labels, as in `[P]` and `[1]`.
+/// The marks of usual checklists may touch the following text; any other box must stand alone, otherwise `[]string`
+/// would be a box. Letters and digits are labels, as in `[P]` and `[1]`.
 pub(super) fn read_box(text: &str, offset: usize) -> Option<BoxSyntax> {
     let found = brackets(text, offset)?;
     let mark = text.get(found.mark.clone())?.chars().next();
@@ -40,8 +40,7 @@ pub(super) fn read_box(text: &str, offset: usize) -> Option<BoxSyntax> {
     })
 }
 
-/// Returns whether `text` begins with one letter or digit in brackets that stand alone: a label, or a mark that is
-/// not one.
+/// Returns whether `text` begins with one letter or digit in separate brackets: a label, or an invalid mark.
 pub(super) fn looks_marked(text: &str) -> bool {
     brackets(text, 0).is_some_and(|found| {
         let mark = text.get(found.mark).unwrap_or_default();
@@ -50,7 +49,7 @@ pub(super) fn looks_marked(text: &str) -> bool {
     })
 }
 
-/// Returns whether `line` begins with an item's marker that a box touches, so that it is no item.
+/// Returns whether `line` begins with an item's marker without a space before the box, so that it is no item.
 pub(super) fn touches_marker(line: &str) -> bool {
     behind_marker(line).is_some_and(|item| read_box(item, 0).is_some())
 }
@@ -61,7 +60,7 @@ struct Brackets<'a> {
     behind: &'a str,
 }
 
-/// Reads brackets around at most one character, whatever it is, and its padding.
+/// Reads brackets around at most one character and its padding.
 fn brackets(text: &str, offset: usize) -> Option<Brackets<'_>> {
     let inside = text.get(offset..)?.strip_prefix('[')?;
     let start = offset + 1;
@@ -79,7 +78,7 @@ fn brackets(text: &str, offset: usize) -> Option<Brackets<'_>> {
     Some(Brackets { mark, behind })
 }
 
-/// Returns whether the text behind a box begins with a number of several parts that a star follows.
+/// Returns whether the text after a box begins with a multi-part number followed by a star.
 fn begins_with_starred_number(behind: &str) -> bool {
     let text = behind.trim_start_matches(BLANK);
     let number = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -109,7 +108,7 @@ fn box_in(line: &str) -> Option<BoxSyntax> {
     read_box(item, 0).filter(|_| item.len() < rest.len())
 }
 
-/// Returns what follows the marker of an item that `line` begins with.
+/// Returns the text after the item marker at the beginning of `line`.
 pub(super) fn behind_marker(line: &str) -> Option<&str> {
     let behind_digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
     if behind_digits.len() < line.len() {
@@ -119,7 +118,7 @@ pub(super) fn behind_marker(line: &str) -> Option<&str> {
     }
 }
 
-/// Returns whether `mark` is one visible character that means nothing else in brackets.
+/// Returns whether `mark` is one visible character without another meaning in brackets.
 fn is_mark(mark: char) -> bool {
     let is_label = mark.is_ascii_alphanumeric() && !matches!(mark, 'x' | 'X');
     mark == '\t' || !(mark.is_control() || is_label || matches!(mark, '[' | '\\' | '`'))

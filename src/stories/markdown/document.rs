@@ -1,11 +1,11 @@
 //! A markdown file as bytes, as text of the same length, and as lines.
 //!
 //! Invariant: an offset means the same place in the bytes and in the text. Invalid UTF-8 is replaced byte by byte in
-//! the text; the markdown starts after a byte order mark and front matter. Quotes and items that are nested deeper than
-//! anyone writes are no longer nested in the markdown. This bounds the work of the parser, which checks every open quote
+//! the text; the markdown starts after a byte order mark and front matter. Quotes and items nested deeper than in any
+//! real file are no longer nested in the markdown. This bounds the work of the parser, which checks every open quote
 //! and item on each line.
 //!
-//! This module must not know what a heading is.
+//! This module does not know headings.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,7 +19,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The largest number of quote and item markers that one line can begin with.
 const DEEPEST: usize = 64;
 
-/// The last column where such a marker can stand.
+/// The last column at which such a marker is recognized.
 const WIDEST: usize = 256;
 
 /// The byte that replaces a marker that is too deep.
@@ -36,7 +36,7 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Prepares any bytes at all.
+    /// Prepares any bytes.
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         let text = same_length_text(bytes);
         Self {
@@ -59,7 +59,7 @@ impl<'a> Document<'a> {
         &self.text
     }
 
-    /// Returns the source of `range`, with U+FFFD for what is not UTF-8.
+    /// Returns the source of `range`, with U+FFFD for invalid UTF-8.
     pub(super) fn source(&self, range: Range<usize>) -> Cow<'a, str> {
         match self.text {
             Cow::Borrowed(text) if text.get(range.clone()).is_some() => Cow::Borrowed(&text[range]),
@@ -72,7 +72,7 @@ impl<'a> Document<'a> {
         self.line_starts.partition_point(|&start| start <= offset)
     }
 
-    /// Returns the offset of the start of a 1-based line; that of the end of the file if there are fewer.
+    /// Returns the offset of the start of a 1-based line, or of the end of the file if there are fewer lines.
     pub(super) fn line_start(&self, line: usize) -> usize {
         let start = self.line_starts.get(line.saturating_sub(1));
         start.copied().unwrap_or(self.bytes.len())
@@ -86,7 +86,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Returns the bytes as text of the same length: `?` stands for each invalid byte.
+/// Returns the bytes as text of the same length: `?` replaces each invalid byte.
 fn same_length_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -99,7 +99,7 @@ fn same_length_text(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Returns the text with markers that are too deep made plain; none when it has no such markers.
+/// Returns the text without overly deep markers; `None` if it has none.
 fn without_depths(text: &str) -> Option<String> {
     let mut bytes: Option<Vec<u8>> = None;
     let mut start = 0;
@@ -140,7 +140,7 @@ fn first_too_deep(line: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the length of the quote or item marker that a text begins with.
+/// Returns the length of the quote or item marker at the beginning of a text.
 fn marker(text: &[u8]) -> Option<usize> {
     let blank = |at: usize| text.get(at).is_none_or(u8::is_ascii_whitespace);
     match text.first()? {
@@ -155,16 +155,16 @@ fn marker(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the length of what precedes the markdown.
+/// Returns the length of the part before the markdown.
 fn prologue(text: &str) -> usize {
     let unmarked = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     text.len() - unmarked.len() + front_matter(unmarked)
 }
 
-/// Returns the length of the front matter that the text begins with: a block between `---` lines that reads as a mapping
-/// of YAML and holds nothing that looks like a box. Any other block is content, so that no part of a list is passed over.
+/// Returns the length of the front matter: a block between `---` lines that parses as a YAML mapping and contains
+/// nothing like a box. Any other block is content, so that no part of a list is skipped.
 ///
-/// With a blank line after it, the first `---` is a thematic break, unless nothing but keys with values follow.
+/// Before a blank line, the first `---` is a thematic break, unless only keys with values follow.
 fn front_matter(text: &str) -> usize {
     let mut length = 0;
     let mut only_keys = false;
@@ -187,7 +187,7 @@ fn front_matter(text: &str) -> usize {
     0
 }
 
-/// Returns whether a line may go on with the value of a key, or be a comment.
+/// Returns whether a line may continue the value of a key, or be a comment.
 fn is_below_key(line: &str) -> bool {
     line.starts_with([' ', '\t', '#', ']', '}']) || line == "-" || line.starts_with("- ")
 }

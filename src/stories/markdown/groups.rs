@@ -3,7 +3,7 @@
 //! Invariant: the groups divide the boxes into consecutive runs; every box is
 //! in exactly one group, and no group is empty.
 //!
-//! This module must not know ids.
+//! This module does not know ids.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::outline::{CheckBox, Heading, Outline};
 /// The title of the story formed by the boxes above the first section.
 const PREAMBLE: &str = "preamble";
 
-/// Titles of a section that holds the whole list, as BMAD, Agent OS and others write it.
+/// Titles of a section that contains the whole list, as BMAD, Agent OS and others write it.
 const LISTS: &[&str] = &["tasks", "tasks / subtasks", "spec tasks", "todo", "to do"];
 
 /// The boxes of one story.
@@ -22,13 +22,13 @@ pub(super) struct Group {
     pub(super) title: String,
     /// The 1-based line of the heading or of the first box.
     pub(super) line: usize,
-    /// The dependencies that were taken out of the title.
+    /// The dependencies that were removed from the title.
     pub(super) depends_on: Option<Vec<String>>,
     /// The text below the title.
     pub(super) body: Range<usize>,
     /// The indices of its boxes.
     pub(super) boxes: Range<usize>,
-    /// The indices of those that are its tasks.
+    /// The indices of the boxes that are its tasks.
     pub(super) tasks: Range<usize>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn groups(document: &Document<'_>, outline: &Outline, grouping: Group
     }
 }
 
-/// Returns the sections that could be stories but have no boxes; in a list without any box, those below its title.
+/// Returns the sections without boxes that could be stories; in a list without boxes, those below its title.
 pub(super) fn empty_sections(outline: &Outline, grouping: Grouping) -> Vec<&Heading> {
     let below_title = || {
         let levels = outline.headings.iter().map(|heading| heading.level);
@@ -56,7 +56,7 @@ pub(super) fn empty_sections(outline: &Outline, grouping: Grouping) -> Vec<&Head
         .collect()
 }
 
-/// Returns the level of the headings that make stories; none when each item makes one.
+/// Returns the level of the headings that make stories; `None` if each item makes one.
 fn section_level(outline: &Outline, grouping: Grouping) -> Option<usize> {
     let topmost = match grouping {
         Grouping::Item | Grouping::Whole => return None,
@@ -77,7 +77,7 @@ fn section_level(outline: &Outline, grouping: Grouping) -> Option<usize> {
     divided.map(|(level, _)| *level).or_else(deepest)
 }
 
-/// Returns whether the only section with boxes is the list itself, and no story: its boxes are.
+/// Returns whether a title names the list itself: the boxes of its section are then the stories.
 fn is_name_of_list(title: &str) -> bool {
     LISTS.iter().any(|name| title.trim().eq_ignore_ascii_case(name))
 }
@@ -89,7 +89,7 @@ fn sections_with_boxes(outline: &Outline, level: usize) -> usize {
         .count()
 }
 
-/// A heading with everything that follows, up to a heading that is not deeper than `level`.
+/// A heading with all text up to a heading that is not deeper than `level`.
 struct Cut<'a> {
     heading: &'a Heading,
     boxes: Range<usize>,
@@ -116,8 +116,8 @@ fn cuts(outline: &Outline, level: usize) -> impl Iterator<Item = Cut<'_>> {
     })
 }
 
-/// Makes one group of each section. Boxes above the first section with boxes are the preamble; boxes that a
-/// higher heading takes out of all sections are a group under that heading.
+/// Makes one group of each section. Boxes above the first section with boxes are the preamble; boxes that a higher
+/// heading separates from all sections are a group under that heading.
 fn by_section(document: &Document<'_>, outline: &Outline, level: usize) -> Vec<Group> {
     let (_, start) = document.markdown();
     let mut sections = cuts(outline, level)
@@ -151,8 +151,7 @@ fn by_section(document: &Document<'_>, outline: &Outline, level: usize) -> Vec<G
     preamble.into_iter().chain(sections).collect()
 }
 
-/// Makes one group of each outermost box. Its tasks are the boxes inside it, or the box itself if there are
-/// none.
+/// Makes one group of each outermost box. Its tasks are the boxes inside it, or the box itself if there are none.
 fn by_item(boxes: &[CheckBox]) -> Vec<Group> {
     let mut start = 0;
     boxes

@@ -4,7 +4,7 @@
 //! - any bytes can be parsed; work and memory grow only with their number;
 //! - every box of a file belongs to exactly one story, and every story has a box.
 //!
-//! This module must not know where a file is kept.
+//! This module does not know where a file is stored.
 
 mod after;
 mod beside;
@@ -31,20 +31,20 @@ pub use self::tick::tick;
 /// The title of a story whose heading or box has no text.
 const UNTITLED: &str = "untitled";
 
-/// The stories of a file, and where their boxes are.
+/// The stories of a file, and the places of their boxes.
 #[derive(Debug)]
 pub struct Plan {
     /// The stories in the order of the file.
     pub stories: Vec<Story>,
-    /// The text above the first story; empty if there is none but headings.
+    /// The text above the first story; empty if there are only headings.
     pub preamble: String,
-    /// True if there is text that is in no story, behind the beginning of the first one.
+    /// True if there is text outside of all stories after the start of the first one.
     pub has_more_text: bool,
     /// The warnings for the author, ordered by line.
     pub warnings: Vec<Warning>,
-    /// The least important warning: about sections that are hardly meant as stories.
+    /// The least important warning: about sections that are probably no stories.
     pub aside: Option<Warning>,
-    /// The reason why the file cannot be read as a list: a part of it may be missing.
+    /// The reason why the file is unusable as a list: a part of it may be missing.
     pub incomplete: Option<String>,
     /// Every box in the order of the file.
     boxes: Vec<CheckBox>,
@@ -55,12 +55,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Parses any bytes; those that are not UTF-8 are unreadable text.
+    /// Parses any bytes; invalid UTF-8 is replaced.
     pub fn parse(bytes: &[u8], grouping: Grouping) -> Self {
         Self::read(bytes, grouping, false)
     }
 
-    /// Parses the list of a tool that counts every line with a box, in code too.
+    /// Parses the list of a tool that counts every line with a box, even in code.
     pub fn parse_for_openspec(bytes: &[u8], grouping: Grouping) -> Self {
         Self::read(bytes, grouping, true)
     }
@@ -136,7 +136,7 @@ fn named(tasks: &[CheckBox]) -> Vec<Task> {
         line: task.line,
     };
     match tasks {
-        // Long lists mostly have stories of one task.
+        // Stories of long lists mostly have one task.
         [only] => vec![task((only, ids::alone(&only.text)))],
         _ => {
             let ids = ids::assign(tasks.iter().map(|task| task.text.as_str())).ids;
@@ -348,7 +348,7 @@ mod tests {
         );
     }
 
-    /// Generates pieces that mean something in markdown, in any order.
+    /// Generates markdown fragments in any order.
     fn soup() -> impl Strategy<Value = Vec<u8>> {
         let pieces: Vec<&[u8]> = vec![
             b"- ",

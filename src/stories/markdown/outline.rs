@@ -1,13 +1,12 @@
-//! Walks over a file once: its headings, its boxes, and the lines that only look like boxes.
+//! Parses a file once: its headings, its boxes, and the lines that only look like boxes.
 //!
-//! A `CommonMark` parser decides what is a list item; a box counts when the
-//! text of an item begins with it. Headings inside lists and quotes do not
-//! divide the file and are left out.
+//! A `CommonMark` parser finds the list items; a box counts if the text of an item begins with it. Headings inside
+//! lists and quotes do not divide the file and are ignored.
 //!
 //! Invariant: headings and boxes are in the order of the file, and
 //! [`Heading::boxes_before`] places each heading between two boxes.
 //!
-//! This module must not know how boxes become stories.
+//! This module does not know how boxes become stories.
 
 use std::ops::Range;
 
@@ -37,9 +36,9 @@ pub(super) struct CheckBox {
     /// The bytes between the brackets.
     pub(super) mark: Range<usize>,
     pub(super) done: bool,
-    /// True if it is marked optional itself, or is inside a box that is.
+    /// True if it, or a box around it, is marked optional.
     pub(super) optional: bool,
-    /// True if it is inside no other box.
+    /// True if no other box contains it.
     pub(super) outermost: bool,
     /// The source of the item's first paragraph on one line, without the box.
     pub(super) text: String,
@@ -48,7 +47,7 @@ pub(super) struct CheckBox {
     pub(super) body: Range<usize>,
 }
 
-/// A line that looks like a box where none can be.
+/// A line that looks like a box where it cannot be one.
 pub(super) struct Lookalike {
     pub(super) line: usize,
     /// The reason why it is no box, as the end of a sentence.
@@ -63,14 +62,14 @@ pub(super) struct Outline {
     pub(super) headings: Vec<Heading>,
     pub(super) boxes: Vec<CheckBox>,
     pub(super) lookalikes: Vec<Lookalike>,
-    /// The lines of code fences that are never closed.
+    /// The lines of unclosed code fences.
     pub(super) unclosed: Vec<usize>,
-    /// The first block that hides an open box because nothing ends it.
+    /// The first unclosed block that hides an open box.
     pub(super) swallowed: Option<Swallowed>,
 }
 
 impl Outline {
-    /// Walks over `document`; every text has an outline.
+    /// Parses `document`; every text has an outline.
     pub(super) fn of(document: &Document<'_>) -> Self {
         let (markdown, start) = document.markdown();
         let mut walker = Walker {
@@ -89,7 +88,7 @@ impl Outline {
 
 /// A list item or a quote around the current event.
 struct Container {
-    /// The innermost box that it belongs to.
+    /// The innermost box that contains it.
     owner: Option<usize>,
     end: usize,
 }
@@ -180,7 +179,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a box if one begins at `offset`, where the text of an item begins.
+    /// Records a box if one begins at `offset`, where the text of an item begins.
     fn start_box(&mut self, offset: usize) {
         let text = self.document.text();
         let escaped = text.get(..offset).is_some_and(|left| left.ends_with('\\'));
@@ -242,7 +241,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Notes a code fence without a closing one, and returns whether it has none: everything that follows is code.
+    /// Records an unclosed code fence, and returns whether it is unclosed: all following text is code.
     fn note_fence(&mut self, range: &Range<usize>) -> bool {
         let block = self.document.text().get(range.clone()).unwrap_or("").trim_end();
         let fence = block.chars().next().unwrap_or('`');
@@ -257,7 +256,7 @@ impl Walker<'_> {
         is_open
     }
 
-    /// Notes a block that nothing ends if it is the first that hides an open box.
+    /// Records an unclosed block if it is the first that hides an open box.
     fn note_swallowed(&mut self, range: &Range<usize>, what: &'static str) {
         let swallowed = &mut self.outline.swallowed;
         *swallowed = swallowed
@@ -265,7 +264,7 @@ impl Walker<'_> {
             .or_else(|| Swallowed::by(self.document, range, what));
     }
 
-    /// Notes a line that would begin with a box if there were a space before it.
+    /// Records a line that would begin with a box if a space preceded it.
     fn note_touching(&mut self, offset: usize) {
         let (above, line) = self.document.text().split_at_checked(offset).unwrap_or_default();
         let begins = above.trim_end_matches([' ', '\t', '>']);

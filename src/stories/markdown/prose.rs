@@ -1,24 +1,24 @@
-//! The text of a heading or of a box, gathered piece by piece on one line.
+//! The text of a heading or of a box, collected on one line.
 //!
-//! This module must not know markdown: the outline says what belongs to it.
+//! This module does not know markdown: the outline decides what belongs to the text.
 
 use std::ops::Range;
 
 use super::document::Document;
 
-/// The owner of the gathered text: the last heading or the last box.
+/// The owner of the collected text: the last heading or the last box.
 #[derive(Clone, Copy)]
 pub(super) enum Teller {
     Heading,
     CheckBox,
 }
 
-/// The text of a heading or of a box, as far as it has been seen.
+/// The text of a heading or of a box, as far as it was parsed.
 pub(super) struct Prose {
     pub(super) teller: Teller,
-    /// Nothing before this offset belongs to it.
+    /// The offset before which nothing belongs to the text.
     start: usize,
-    /// The offset up to which it has been seen.
+    /// The offset up to which the text was parsed.
     pub(super) end: usize,
     /// The source on the current line that is not in `text` yet.
     pending: Option<Range<usize>>,
@@ -43,7 +43,7 @@ impl Prose {
         line.end = self.end;
     }
 
-    /// Ends a line of the source; the source up to `end` is left out.
+    /// Ends a line of the source; omits the source up to `end`.
     pub(super) fn pause(&mut self, document: &Document<'_>, end: usize) {
         let line = self.pending.take().unwrap_or_default();
         self.text.reserve(line.len());

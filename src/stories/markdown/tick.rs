@@ -1,9 +1,9 @@
 //! Ticking the boxes of a story in the bytes of a file.
 //!
-//! Invariant: the result differs from the file only between the brackets of the boxes that were ticked, and
-//! parses to the same boxes with those marked as done.
+//! Invariant: the result differs from the file only between the brackets of the ticked boxes, and parses to the same
+//! boxes with these marked as done.
 //!
-//! This module must not know about files.
+//! This module does not know files.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::document::Document;
 use super::outline::Outline;
 use crate::stories::contains::overwrite;
 
-/// A file with ticks in it.
+/// A file with newly ticked boxes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ticked {
     /// The whole new content.
@@ -21,7 +21,7 @@ pub struct Ticked {
     pub count: usize,
 }
 
-/// A box that a tick would turn into something else, such as a link.
+/// A box that would no longer be a box after a tick, but a link for instance.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spoiled {
     /// Its 1-based line.
@@ -50,7 +50,7 @@ fn tick_boxes(bytes: &[u8], plan: &Plan, members: Range<usize>) -> Result<Ticked
     first_spoiled(plan, &members, &ticked.bytes).map_or(Ok(ticked), Err)
 }
 
-/// Finds the first box that is not in `bytes` as it was, except for the ticks of `members`.
+/// Finds the first box that `bytes` lost or changed, except for the ticks of `members`.
 fn first_spoiled(plan: &Plan, members: &Range<usize>, bytes: &[u8]) -> Option<Spoiled> {
     let after = Outline::of(&Document::new(bytes)).boxes;
     let mut found = after.iter();

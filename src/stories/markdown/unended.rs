@@ -1,25 +1,25 @@
-//! Blocks that nothing ends, and the boxes that they hide: a list of which a part is missing is never complete.
+//! Unclosed blocks, and the boxes that they hide: a list with hidden parts is never complete.
 //!
-//! This module must not know what else a file holds.
+//! This module does not know the rest of a file.
 
 use std::ops::Range;
 
 use super::boxes::looks_open;
 use super::document::Document;
 
-/// A block that hides an open box because nothing ends it.
+/// An unclosed block that hides an open box.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Swallowed {
     /// The line on which the block begins.
     pub(super) line: usize,
     /// The line of the first open box in it.
     pub(super) open_box: usize,
-    /// The name of what begins there.
+    /// The name of the block's beginning.
     pub(super) what: &'static str,
 }
 
 impl Swallowed {
-    /// Returns the first open box in the block `range`, which nothing ends.
+    /// Returns the first open box in the unclosed block `range`.
     pub(super) fn by(document: &Document<'_>, range: &Range<usize>, what: &'static str) -> Option<Self> {
         let mut start = range.start;
         let block = document.text().get(range.clone()).unwrap_or("");
@@ -37,8 +37,8 @@ impl Swallowed {
     }
 }
 
-/// Returns the name of what an HTML block begins with if only its own end, which is missing, would have ended it. Other
-/// blocks end with a blank line.
+/// Returns the name of an HTML block's beginning if only its missing end tag would have closed it. Other blocks end
+/// with a blank line.
 pub(super) fn html_without_end(html: &str) -> Option<&'static str> {
     const WHOLE: [&str; 4] = ["script", "pre", "style", "textarea"];
     let html = html.trim_start().to_ascii_lowercase();

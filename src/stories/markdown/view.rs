@@ -1,6 +1,6 @@
-//! Shows what a checklist says, word by word, and where its marks are.
+//! Extracts the content of a checklist as words, and the places of its marks.
 //!
-//! Blanks, line ends, list markers and indentation do not count, and marks are no part of what is said.
+//! Blanks, line ends, list markers and indentation do not count, and marks do not belong to the content.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::stories::contains::{Mark, Part, View};
 const OPEN: &[u8] = b" ";
 
 impl Plan {
-    /// Returns what the bytes say that this plan was parsed from.
+    /// Returns the content of the bytes from which this plan was parsed.
     pub(in crate::stories) fn view(&self, bytes: &[u8]) -> View {
         let document = Document::new(bytes);
         let (_, start) = document.markdown();
@@ -83,7 +83,7 @@ fn words(document: &Document<'_>, range: Range<usize>, boxes: &[CheckBox]) -> St
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a line without the markers of list items that it begins with.
+/// Returns a line without list markers at its beginning.
 fn without_markers(line: &str) -> &str {
     let mut line = line.trim_start();
     loop {
