@@ -1,4 +1,4 @@
-//! Shows git's configuration without the keys in it: a file that has some is covered by a copy without them.
+//! Shows git's configuration without its keys: a copy without keys covers each file that has some.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::paths::real;
 
 /// Parts of the names of settings whose values are keys.
 const KEYS: &[&str] = &["extraheader", "token", "secret", "password", "smtppass", "apikey"];
-/// The size of all copies, in bytes: they are an argument of a program.
+/// Maximum size of all copies, in bytes: they are an argument of a program.
 const MOST: usize = 100_000;
-/// The deepest chain of files that include each other, as git has it, and of directories of submodules.
+/// Maximum depth of including files, as in git, and of directories of submodules.
 const DEPTH: usize = 10;
-/// The name of the copies of git's own files in a slot, and of those among them that have settings.
+/// The name of the copies of git's own files in a slot, and of the ones with settings.
 const COPIES: &str = "git-files";
 const COPIED: [&str; 3] = [
     "common/config",
@@ -25,25 +25,25 @@ const COPIED: [&str; 3] = [
     "worktree/config.worktree",
 ];
 
-/// An address that names a user, and perhaps a password.
+/// A URL with a user name, and perhaps a password.
 static USER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"([A-Za-z][A-Za-z0-9+.-]*)://([^\s/?\#"']*)@"#).ok());
 
-/// The place that a box is made for; all paths are without links.
+/// The place for which a sandbox is made; no path contains symlinks.
 pub(super) struct Place<'a> {
     /// The top directory of the work tree.
     pub top: &'a Path,
-    /// The git directory of the work tree, and that which all work trees share.
+    /// The git directory of the work tree, and the one that all work trees share.
     pub dirs: [&'a Path; 2],
     /// The home directory.
     pub home: Option<&'a Path>,
     /// The loop's own directory.
     pub own: Option<&'a Path>,
-    /// The files that the user wants to be seen as they are.
+    /// The files that the user wants to be visible unchanged.
     pub allowed: Vec<PathBuf>,
 }
 
-/// Covers the files of git's configuration that have keys, where they are seen.
+/// Covers the visible files of git's configuration that contain keys.
 pub(super) fn covers(mounts: &[Mount], place: &Place<'_>) -> Vec<Mount> {
     let mut found = Found {
         room: MOST,
@@ -53,7 +53,7 @@ pub(super) fn covers(mounts: &[Mount], place: &Place<'_>) -> Vec<Mount> {
         found.add(&file, place.home, DEPTH);
     }
     let is_own = |path: &Path| place.dirs.iter().any(|dir| path.starts_with(dir));
-    // A file of the work tree is the attempt's own, and git shows what differs in it.
+    // A file of the work tree is the attempt's own, and git shows its differences.
     found.covers.retain(|(path, _)| {
         is_seen(path, mounts)
             && !place.allowed.contains(path)
@@ -66,7 +66,7 @@ pub(super) fn covers(mounts: &[Mount], place: &Place<'_>) -> Vec<Mount> {
             Some(text) => Mount::Text(path.clone(), text.clone()),
             None => Mount::Nothing(path.clone()),
         };
-        // Where a link is mounted, there is a file in the box.
+        // A mounted symlink is a file in the sandbox.
         let names = mounts.iter().map(Mount::path).filter(|name| **name != path);
         let names = names.filter(|name| name.canonicalize().is_ok_and(|real| real == path));
         covers.extend(names.map(cover));
@@ -78,7 +78,7 @@ pub(super) fn covers(mounts: &[Mount], place: &Place<'_>) -> Vec<Mount> {
     covers
 }
 
-/// Returns where git finds settings, whether there is such a file or not.
+/// Returns the paths of git's configuration files, existing or not.
 fn files(place: &Place<'_>) -> Vec<PathBuf> {
     let [git_dir, common_dir] = place.dirs;
     let variable = |name: &str| env::var_os(name).map(PathBuf::from);
@@ -109,7 +109,7 @@ fn of_modules(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         return;
     };
     for path in seen_in(dir).map(|entry| entry.path()) {
-        // The name of a submodule can have several parts.
+        // The name of a submodule can have several components.
         if seen_itself(&path.join("HEAD")).is_some() {
             of_repository(&path, depth, files);
         } else {
@@ -118,8 +118,8 @@ fn of_modules(dir: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Covers what git-ralph itself copies of git's configuration. The loop's own slot is needed otherwise; those of others
-/// are not.
+/// Covers git-ralph's own copies of git's configuration. The loop's own slot must stay usable; those of others need
+/// not.
 fn copies(place: &Place<'_>) -> Vec<Mount> {
     let mut covers = Vec::new();
     let loops = seen_in(&place.dirs[1].join("ralph")).map(|entry| entry.path());
@@ -136,21 +136,21 @@ fn copies(place: &Place<'_>) -> Vec<Mount> {
     covers
 }
 
-/// Returns whether a path without links is seen.
+/// Returns whether a path without symlinks is visible.
 fn is_seen(path: &Path, mounts: &[Mount]) -> bool {
     let holds = |mount: &&Mount| path.starts_with(real(mount.path()));
     let last = mounts.iter().rfind(holds);
     !matches!(last, Some(Mount::Empty(_) | Mount::Nothing(_)))
 }
 
-/// The files that have keys, each with a copy without them, if it can be shown, and all that were looked at.
+/// The files with keys, each with a copy without keys, if it can be shown, and all checked files.
 #[derive(Default)]
 struct Found {
     covers: Vec<(PathBuf, Option<String>)>,
     known: Vec<PathBuf>,
     /// Number of copies.
     texts: usize,
-    /// The bytes that are left for others.
+    /// The remaining bytes for copies.
     room: usize,
 }
 
@@ -171,7 +171,7 @@ impl Found {
                 .filter_map(|path| Some((path.canonicalize().ok()?, None))),
         );
         if text.has_keys {
-            // Git reads nothing where it may not read one of its files, so what there is no room for is seen as it is.
+            // Git stops at an unreadable file, so a file that does not fit stays visible unchanged.
             let is_text = !text.rest.contains('\0') && text.rest.lines().all(|line| line != END);
             if !is_text {
                 self.covers.push((file.clone(), None));
@@ -197,14 +197,14 @@ struct Text {
     /// The text without keys.
     rest: String,
     has_keys: bool,
-    /// The files that it includes, in whatever case.
+    /// The files that it includes, ignoring case.
     included: Vec<String>,
     /// The files in which passwords are stored.
     stores: Vec<PathBuf>,
 }
 
 impl Text {
-    /// Reads it line by line; a line without a key stays as it is.
+    /// Parses it line by line; keeps a line without a key unchanged.
     fn read(text: &str) -> Self {
         let mut read = Self::default();
         let mut section = String::new();
@@ -222,7 +222,7 @@ impl Text {
                 .unwrap_or_default();
             let name = name.to_ascii_lowercase();
             if is_dropped || is_key(&section, &name, value, continues) {
-                // The line before may be continued by this one.
+                // This line may continue the one before.
                 read.rest += header.trim_end();
                 read.rest.push('\n');
                 (is_dropped, read.has_keys) = (continues, true);
@@ -253,7 +253,7 @@ impl Text {
     }
 }
 
-/// Splits a line behind the headers of sections with which it begins; the last one is the section from there on.
+/// Splits a line after the section headers at its beginning; the last header is the section from then on.
 fn split<'l>(line: &'l str, section: &mut String) -> (&'l str, &'l str) {
     let mut rest = line.trim_start_matches(|char: char| char.is_whitespace() || char == '\u{feff}');
     while let Some(inner) = rest.strip_prefix('[') {
@@ -277,12 +277,12 @@ fn split<'l>(line: &'l str, section: &mut String) -> (&'l str, &'l str) {
 fn is_key(section: &str, name: &str, value: &str, continues: bool) -> bool {
     let says = |word: &str| value.contains(word);
     KEYS.iter().any(|part| name.contains(part)) && section != "ralph"
-        // A command that has the password in it.
+        // A command that contains the password.
         || section == "credential" && says("!") && (continues || says("echo") || says("printf"))
         || name == "proxy" && says("@") && !says("://")
 }
 
-/// Returns an address without its password, and without its user unless only that says who asks.
+/// Returns a URL without its password, and without its user unless the user is the only identification.
 fn without_password(address: &Captures<'_>) -> String {
     let scheme = &address[1];
     match address[2].split(':').next() {

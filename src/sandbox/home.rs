@@ -1,4 +1,4 @@
-//! Decides what is seen of a home directory: the tools in it, and what the agent itself needs.
+//! Decides which parts of a home directory are visible: its tools, and the agent's own files.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -8,38 +8,37 @@ use super::walls::Mount;
 
 use crate::fs::{is_seen_as_file, may_exist, seen, seen_in};
 
-/// The tools in the home directory that are seen.
+/// The visible tools in the home directory.
 const TOOLS: &str = include_str!("home.txt");
 
-/// The part of the home directory and of the environment that an agent needs.
+/// The parts of the home directory and of the environment that an agent needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Belongings {
     /// Its own directories and files.
     pub places: &'static [Place],
-    /// The beginnings of the names of its variables, which hold its keys.
+    /// The prefixes of its variables' names, which contain its keys.
     pub variables: &'static [&'static str],
-    /// The variables that say that it is in a box.
+    /// The variables that inform it about the sandbox.
     pub told: &'static [(&'static str, &'static str)],
-    /// The arguments that ask for a sandbox of its own, which does not start in another one, and that which asks for none.
+    /// The arguments for the agent's own sandbox, which does not start in another one, and the argument for none.
     pub own_sandbox: Option<(&'static [&'static str], &'static str)>,
 }
 
 /// A place in the home directory that belongs to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A directory of which the agent writes a part.
+    /// A directory of which the agent can write a part.
     Directory(Directory),
     /// A file of which the agent gets a copy.
     Copied(&'static str),
-    /// A file or directory that can only be read.
+    /// A read-only file or directory.
     Read(&'static str),
-    /// A directory that can be written as a whole: nothing in it is run for the user later.
+    /// A writable directory: nothing in it is run for the user later.
     Written(&'static str),
 }
 
-/// An agent's own directory, and names in it (`*` at one end stands for anything). Whatever else is there can only be
-/// read, and what is new is gone afterwards: such settings can hold commands, which the agent would run for the user
-/// later.
+/// An agent's own directory, and names in it (`*` at one end matches any text). All other entries are read-only, and
+/// new ones are discarded afterwards: such settings can contain commands, which the agent would run for the user later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Directory {
     /// The path from the home directory.
@@ -48,17 +47,17 @@ pub struct Directory {
     pub variable: Option<&'static str>,
     /// The names that are written in place.
     pub written: &'static [&'static str],
-    /// The names of files that the agent replaces by others (rename(2)), and that have to stay: its sign-in.
+    /// The names of files that the agent replaces (rename(2)), and that must be kept: its sign-in.
     pub returned: &'static [&'static str],
-    /// The names of files that it replaces, and that need not stay.
+    /// The names of files that it replaces, and that need not be kept.
     pub copied: &'static [&'static str],
-    /// The names that are not seen: files that it can make again, and databases, which must not be written from two places that do
-    /// not see the same files beside them.
+    /// The hidden names: files that it can recreate, and databases, which must not be written from two places that see
+    /// different files beside them.
     pub hidden: &'static [&'static str],
 }
 
 impl Directory {
-    /// Returns a directory that can only be read.
+    /// Returns a read-only directory.
     pub const fn read(path: &'static str) -> Self {
         Self {
             path,
@@ -70,7 +69,7 @@ impl Directory {
         }
     }
 
-    /// Returns what is seen of it where it is at `dir`.
+    /// Returns the visible parts of the directory if it is at `dir`.
     fn mounts(&self, dir: PathBuf) -> Vec<Mount> {
         let Some(paths) = entries(&dir) else {
             return Vec::new();
@@ -94,27 +93,27 @@ impl Directory {
     }
 }
 
-/// The directories of the home directory that a variable can name, if the agent finds its own there.
+/// The directories of the home directory that a variable can rename, if the agent follows it.
 const NAMED: &[(&str, &str)] = &[
     (".config/", "XDG_CONFIG_HOME"),
     (".local/share/", "XDG_DATA_HOME"),
     (".local/state/", "XDG_STATE_HOME"),
 ];
 
-/// Returns what is seen of a home directory in which nothing is seen yet.
+/// Returns the visible parts of an otherwise hidden home directory.
 pub(super) fn tools(home: &Path) -> Vec<Mount> {
     let paths = shown(TOOLS).map(|path| home.join(path));
     paths.filter(|path| may_exist(path)).map(Mount::Read).collect()
 }
 
-/// Hides the files of tools that hold keys, in what else is seen of a home directory. A link is followed: nothing can be
-/// mounted on it.
+/// Hides the files of tools that contain keys, within the visible parts of a home directory. Follows a symlink, on
+/// which nothing can be mounted.
 pub(super) fn keys(home: &Path) -> impl Iterator<Item = Mount> {
     let files = hidden(TOOLS).filter_map(|path| home.join(path).canonicalize().ok());
     files.map(Mount::Nothing)
 }
 
-/// Returns the directory of a program's installation where PATH names `dir`: what is beside a `bin` belongs to it.
+/// Returns the installation directory of a program for the PATH entry `dir`: the parent of a `bin` belongs to it.
 pub(super) fn installation<'d>(dir: &'d Path, home: &Path) -> &'d Path {
     let is_shared = |parent: &Path| {
         home.starts_with(parent)
@@ -134,8 +133,8 @@ pub(super) fn installation<'d>(dir: &'d Path, home: &Path) -> &'d Path {
     }
 }
 
-/// Hides the files that lie beside the directories of an installation in a dot directory of the home directory: the settings of
-/// a service's program, and keys. Those of a tool that is known are not settings of a service.
+/// Hides the files beside the directories of an installation in a dot directory of the home directory: a service's
+/// settings and keys. The files of known tools are no such settings.
 pub(super) fn beside(installed: &Path, home: &Path) -> Vec<Mount> {
     let name = installed.strip_prefix(home).ok().and_then(Path::to_str);
     let is_of_service = name.is_some_and(|name| {
@@ -155,7 +154,7 @@ impl Belongings {
         own_sandbox: None,
     };
 
-    /// Returns what is seen of it; `variable` returns the value of a variable.
+    /// Returns the visible parts; `variable` returns the value of a variable.
     pub(super) fn mounts(&self, home: &Path, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<Mount> {
         let mut mounts = Vec::new();
         let found = |path: &str| {
@@ -187,7 +186,7 @@ impl Belongings {
     }
 }
 
-/// Returns what is in a directory, sorted; `None` if it cannot be read.
+/// Returns the entries of a directory, sorted; `None` if it cannot be read.
 fn entries(dir: &Path) -> Option<Vec<PathBuf>> {
     seen(dir).filter(Metadata::is_dir)?;
     let mut paths: Vec<PathBuf> = seen_in(dir).map(|entry| entry.path()).collect();

@@ -1,11 +1,11 @@
-//! Puts a process in a box, so that it cannot reach what is not its work: bubblewrap (bwrap(1)) shows it a system that it
-//! can only read, a home directory that is almost empty, and the work tree.
+//! Runs a process in a sandbox, so that it cannot access anything but its work: bubblewrap (bwrap(1)) shows it a
+//! read-only system, an almost empty home directory, and the work tree.
 //!
-//! - `plan` decides what a process sees (pure but for looking at files); `home` knows the home directory, `variables` the
-//!   environment, `patterns` reads their lists, and `git_config` knows what holds keys in git's configuration.
-//! - `walls` is the plan as a command line, and `returns` what brings files out of it; `trial` finds out whether the box works here.
+//! - `plan` decides what a process sees (pure except for checking files); `home` knows the home directory, `variables`
+//!   the environment, `patterns` parses their lists, and `git_config` finds keys in git's configuration.
+//! - `walls` makes the command line of a plan, `returns` copies files out of it; `trial` tests it on this machine.
 //!
-//! `docs/sandbox.md` has the rules for users, and what a box does not hold.
+//! `docs/sandbox.md` has the rules for users, and the limits of a sandbox.
 
 mod git_config;
 mod home;

@@ -1,4 +1,4 @@
-//! Decides what a process in the box sees.
+//! Decides what a process in the sandbox sees.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -18,60 +18,60 @@ use crate::async_cmd::find_program;
 use crate::fs::{seen_itself, seen_text};
 use crate::paths::real;
 
-/// Directories that are empty in the box: others' homes, what is only there for a while, and the sockets of services.
+/// Directories that are empty in the sandbox: others' homes, temporary files, and the sockets of services.
 const EMPTY: &[&str] = &["/home", "/root", "/tmp", "/var/tmp", "/run"];
 
-/// The files by which names of hosts are found, where they are among the sockets.
+/// The files for resolving host names, if they are among the sockets.
 const NAME_SERVICE: &[&str] = &[
     "/run/systemd/resolve",
     "/run/resolvconf",
     "/run/NetworkManager/resolv.conf",
 ];
 
-/// The place and the process that a box is made for.
+/// The place and the process for which a sandbox is made.
 #[derive(Clone, Debug)]
 pub struct Site<'a> {
     /// The top directory of the work tree.
     pub top: &'a Path,
-    /// The git directory of the work tree, and that which all work trees share.
+    /// The git directory of the work tree, and the one that all work trees share.
     pub git_dirs: [&'a Path; 2],
     /// Files in the git directory that may be written.
     pub written: Vec<PathBuf>,
-    /// Opens more, as the user wants.
+    /// The user's additional permissions.
     pub allowed: &'a Allowed,
-    /// One more thing that can be read: the program, where it was named by a path, or the work tree that another one is made from.
+    /// A further readable path: a program named by its path, or the work tree from which another one is made.
     pub read: Option<PathBuf>,
-    /// What the agent has in the home directory.
+    /// The agent's files in the home directory.
     pub belongings: Belongings,
 }
 
-/// The wish of a user for the box of processes that are no agent's.
+/// The user's wish for the sandbox of processes other than agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// True if nothing runs without a box.
+    /// True if nothing may run without a sandbox.
     pub is_required: bool,
-    /// Opens more, as the user wants.
+    /// The user's additional permissions.
     pub allowed: Allowed,
 }
 
-/// Lists what is opened in the box besides: `ralph.boxAllow`.
+/// The additional permissions in the sandbox: `ralph.boxAllow`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Allowed {
-    /// Paths that can be read.
+    /// Readable paths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
-    /// Paths that can be written.
+    /// Writable paths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub written: Vec<String>,
-    /// Names of variables that are seen.
+    /// Names of visible variables.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<String>,
 }
 
-/// Decides what is seen in the box of a site.
+/// Decides what is visible in the sandbox of a site.
 ///
 /// # Errors
-/// If the work tree holds the home directory: nothing could be hidden then.
+/// If the work tree contains the home directory: nothing could be hidden then.
 pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     let home = home();
     let top = real(site.top);
@@ -101,9 +101,9 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     }
     mounts.push(Mount::Write(top.clone()));
     mounts.extend(site.allowed.written.iter().map(given).map(Mount::Write));
-    // Last, so that nothing before it can make git's files writable.
+    // Last, so that no earlier mount can make git's files writable.
     let dot_git = top.join(".git");
-    // A link cannot be covered; where it leads to is below, and the link itself is put back after an attempt.
+    // A symlink cannot be covered; its target is below, and the symlink itself is restored after an attempt.
     if !seen_itself(&dot_git).is_some_and(|found| found.is_symlink()) {
         mounts.push(Mount::Read(dot_git));
     }
@@ -138,7 +138,7 @@ pub fn plan(site: &Site<'_>) -> Result<Walls, Trouble> {
     })
 }
 
-/// Finds bwrap on PATH where nothing in the box can write it: an attempt could put another program in its place.
+/// Finds bwrap on PATH in a place that is read-only in the sandbox: an attempt could replace another one.
 fn maker(mounts: &[Mount]) -> Result<PathBuf, Trouble> {
     let path = env::var_os("PATH").unwrap_or_default();
     let dirs: Vec<PathBuf> = env::split_paths(&path).filter(|dir| dir.is_absolute()).collect();
@@ -161,7 +161,7 @@ fn maker(mounts: &[Mount]) -> Result<PathBuf, Trouble> {
     }
 }
 
-/// Makes the box of a site, and tries it.
+/// Makes the sandbox of a site, and tests it.
 pub async fn made(site: &Site<'_>) -> Result<Walls, Trouble> {
     let walls = plan(site)?;
     attempt(&walls, site.top).await.map(|()| walls)
@@ -172,7 +172,7 @@ pub fn given(path: &str) -> PathBuf {
     given_in(path, home().as_deref())
 }
 
-/// Returns the home directory, without links on the way.
+/// Returns the home directory, without symlinks in its path.
 fn home() -> Option<PathBuf> {
     let home = env::var_os("HOME")
         .map(PathBuf::from)
@@ -187,7 +187,7 @@ fn given_in(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Returns the installations of the programs on PATH that would not be seen.
+/// Returns the installations of programs on PATH that would otherwise be hidden.
 fn on_path(top: &Path, home: &Path) -> Vec<Mount> {
     let path = env::var_os("PATH").unwrap_or_default();
     let dirs = env::split_paths(&path).filter_map(|dir| dir.canonicalize().ok());
@@ -207,12 +207,12 @@ fn on_path(top: &Path, home: &Path) -> Vec<Mount> {
             found.extend(home::beside(installed, home));
         }
     }
-    // What is below another one has to come after it.
+    // Subdirectories must follow their parents.
     found.sort_by(|one, other| one.path().cmp(other.path()));
     found
 }
 
-/// Returns the object directories that a repository borrows from (gitrepository-layout(5), `objects/info/alternates`).
+/// Returns the object directories from which a repository borrows (gitrepository-layout(5), `objects/info/alternates`).
 fn alternates(common_dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let objects = common_dir.join("objects");
     let text = seen_text(&objects.join("info/alternates")).unwrap_or_default();
@@ -224,7 +224,7 @@ fn alternates(common_dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     paths.into_iter().filter_map(|path| path.canonicalize().ok())
 }
 
-/// Returns the variables of this process that are not seen.
+/// Returns the variables of this process that are hidden.
 fn hidden(site: &Site<'_>) -> Vec<OsString> {
     let named = &site.allowed.variables;
     let is_named = |name: &OsStr| named.iter().any(|other| name == OsStr::new(other));

@@ -1,8 +1,8 @@
-//! Brings files out of a box that a process there replaces: such a file cannot be shown as it is, because what is
-//! mounted cannot be replaced (rename(2): EBUSY), and a sign-in that is renewed must not be lost.
+//! Copies files out of a sandbox that a process there replaces: such a file cannot be mounted, because a mount cannot
+//! be replaced (rename(2): EBUSY), and a renewed sign-in must not be lost.
 //!
-//! A shell in the box makes a copy, runs the command, and writes the file again if the copy has changed. Whatever it is
-//! sent to end, it waits for the command first.
+//! A shell in the sandbox makes a copy, runs the command, and writes the file if the copy has changed. After any
+//! terminating signal, it still waits for the command first.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -10,10 +10,10 @@ use std::path::Path;
 
 use crate::names::quoted;
 
-/// The shell that hands files over. It has its path: a program of that name on PATH can be an attempt's.
+/// The shell that copies the files, by its path: a program of that name on PATH can be an attempt's.
 pub(super) const SHELL: &str = "/bin/sh";
 
-/// The beginning of the places where the files themselves are in the box.
+/// The prefix of the places of the original files in the sandbox.
 const THERE: &str = "/dev/shm/git-ralph-";
 
 /// The files, by their path.
@@ -23,14 +23,14 @@ pub(super) struct Returns {
 }
 
 impl Returns {
-    /// Takes a file, and returns the place where it has to be in the box; `None` if its path is no text.
+    /// Takes a file, and returns its place in the sandbox; `None` if its path is no text.
     pub(super) fn take(&mut self, path: &Path) -> Option<String> {
         let path = path.to_str()?;
         self.paths.push(path.to_owned());
         Some(format!("{THERE}{}", self.paths.len() - 1))
     }
 
-    /// Returns the command that runs `command`, between the copy and its return if there are files.
+    /// Returns the command that runs `command`, between the copies and their return if there are files.
     pub(super) fn around(&self, command: &[OsString]) -> Vec<OsString> {
         let (mut before, mut after) = (String::new(), String::new());
         for (number, path) in self.paths.iter().enumerate() {
@@ -45,7 +45,7 @@ impl Returns {
                 "[ -s {own} ] && [ \"$(cat {own})\" != \"$(cat {there}.was)\" ] && cat {own} >{there}"
             );
         }
-        // A shell says by its exit code that a program is missing; bwrap does not.
+        // A shell reports a missing program by its exit code; bwrap does not.
         let script = if self.paths.is_empty() {
             "exec \"$@\"".to_owned()
         } else {

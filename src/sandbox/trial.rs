@@ -1,4 +1,4 @@
-//! Finds out whether a box works on this machine.
+//! Tests whether a sandbox works on this machine.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use crate::error::advice::hint;
 use crate::error::refusals::refusals;
 use crate::fs::seen_text;
 
-/// The switch by which Debian's kernels forbid user namespaces.
+/// The setting by which Debian's kernels forbid user namespaces.
 const SWITCH: &str = "/proc/sys/kernel/unprivileged_userns_clone";
-/// The longest time that the trial may take.
+/// Maximum duration of the test.
 const LIMIT: Duration = Duration::from_secs(20);
 
 refusals! {
-/// The reason why a box cannot be made.
+/// The reason why a sandbox cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// The program that makes it is not there.
+    /// bwrap is not installed.
     #[error("bubblewrap (bwrap) is not installed")]
     NotInstalled
         => {
@@ -30,26 +30,26 @@ pub enum Trouble {
                 hint("it works on Linux only; use a container there: docs/sandbox.md")
             }
         };
-    /// A process in the box could replace a program that makes it.
+    /// A process in the sandbox could replace bwrap.
     #[error("a process in it could write {}, which makes it", .0.display())]
     CanWrite(PathBuf)
         => "use one that is outside of the work tree and of what ralph.boxAllow lets be written";
-    /// The program that makes it fails.
+    /// bwrap fails.
     #[error("bwrap cannot make it: {0}")]
     Refused(String)
         => |(words)| hint(what_helps(words));
-    /// The program that makes it fails where Debian's switch forbids user namespaces.
+    /// bwrap fails, and Debian's setting forbids user namespaces.
     #[error("bwrap cannot make it: {0}")]
     SwitchedOff(String)
         => "let it make user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1";
-    /// The work tree, which can be written, holds the home directory.
+    /// The writable work tree contains the home directory.
     #[error("the work tree holds the home directory {}", .0.display())]
     HoldsHome(PathBuf)
         => "use a repository below it, or go on without: git config ralph.box off";
 }
 }
 
-/// Returns what helps where bwrap fails with these words.
+/// Returns advice for a failure of bwrap with these words.
 fn what_helps(words: &str) -> &'static str {
     if words.contains("uid map") {
         "let it make user namespaces: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
@@ -62,10 +62,10 @@ fn what_helps(words: &str) -> &'static str {
     }
 }
 
-/// The programs that were tried, and what came of it: what was proved is what runs.
+/// The tested programs, with the results: the tested program is the one that runs.
 static TRIED: Mutex<Vec<(PathBuf, Result<(), Trouble>)>> = Mutex::new(Vec::new());
 
-/// Starts a program that does nothing in a box, once for each program that makes boxes.
+/// Starts a program without effect in a sandbox, once for each bwrap.
 pub async fn attempt(walls: &Walls, dir: &Path) -> Result<(), Trouble> {
     let known = |tried: &[(PathBuf, Result<(), Trouble>)]| {
         let same = tried.iter().find(|(bwrap, _)| *bwrap == walls.bwrap);

@@ -1,18 +1,18 @@
-//! Decides which variables of the environment a process in the box sees: those that programs usually need, but for those among them
-//! that hold keys, and those that lead to what is outside.
+//! Decides which environment variables a process in the sandbox sees: those that programs usually need, except for
+//! variables that contain keys or lead outside.
 
 use super::patterns::{hidden, matches, shown};
 
-/// The names of those that it sees.
+/// The names of the visible variables.
 const VARIABLES: &str = include_str!("variables.txt");
 
-/// Returns whether a process does not see a variable; `own` are the beginnings of the names of its own.
+/// Returns whether a variable is hidden from a process; `own` are the prefixes of the process's own variables.
 pub(super) fn is_hidden(name: &str, value: &str, own: &[&str]) -> bool {
-    // Those of the loop itself lead to files that it may read.
+    // The loop's own variables name files that the process may read.
     if name.starts_with("GIT_RALPH_") {
         return false;
     }
-    // Settings can be keys; those of an attempt are set for it.
+    // Settings can be keys; an attempt gets its own ones.
     let settings = [
         "GIT_CONFIG_COUNT",
         "GIT_CONFIG_KEY_",
@@ -29,11 +29,11 @@ pub(super) fn is_hidden(name: &str, value: &str, own: &[&str]) -> bool {
     let is_one = |pattern: &str| matches(pattern, &upper);
     !shown(VARIABLES).any(is_one)
         || hidden(VARIABLES).any(is_one)
-        // Without its proxy an agent reaches no service.
+        // Without its proxy an agent cannot reach its service.
         || !upper.ends_with("_PROXY") && names_a_user(value)
 }
 
-/// Returns whether a text has an address with the name of a user in it, and so perhaps a password.
+/// Returns whether a text contains a URL with a user name, and thus perhaps a password.
 fn names_a_user(value: &str) -> bool {
     value.split("://").skip(1).any(|rest| {
         let host = rest.split(['/', '?', '#', ' ']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A box as a command line of bwrap(1).
+//! Makes the bwrap(1) command line of a sandbox.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use super::returns::{Returns, SHELL};
 use crate::fs::seen;
 use crate::names::quoted;
 
-/// The first file descriptor that is free for content; a shell's redirections have one digit.
+/// The first free file descriptor for content; a shell's redirections have one digit.
 const FIRST_DESCRIPTOR: usize = 3;
-/// The most files whose content is handed over.
+/// Maximum number of files whose content is passed.
 pub(super) const MOST_COPIES: usize = 7;
-/// The line that ends a text that is handed over.
+/// The line that ends a passed text.
 pub(super) const END: &str = "# The end, says git-ralph.";
 
-/// The options of every box.
+/// The options of every sandbox.
 const ALWAYS: &[&str] = &[
     "--unshare-user-try",
     "--unshare-pid",
     "--unshare-ipc",
     "--unshare-uts",
     "--unshare-cgroup-try",
-    // Root has those of a mount otherwise, and makes writable what can only be read.
+    // Otherwise root has the capability to mount, and makes read-only paths writable.
     "--cap-drop",
     "ALL",
     "--ro-bind",
@@ -35,22 +35,22 @@ const ALWAYS: &[&str] = &[
     "/proc",
 ];
 
-/// One thing that a process in the box sees, at the path where it is outside. A later one hides those before it.
+/// A path that a process in the sandbox sees under its outside name. A later one hides earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mount {
-    /// An empty directory, in memory, that is gone afterwards.
+    /// An empty directory in memory, which is discarded afterwards.
     Empty(PathBuf),
-    /// What is there, to be read.
+    /// The present content, read-only.
     Read(PathBuf),
-    /// What is there, to be read and written.
+    /// The present content, writable.
     Write(PathBuf),
-    /// A copy of a file, of which the changes are gone afterwards.
+    /// A copy of a file, whose changes are discarded afterwards.
     Copy(PathBuf),
-    /// A copy of a file, of which the changes are written to the file afterwards.
+    /// A copy of a file, whose changes are written to the file afterwards.
     Returned(PathBuf),
-    /// An empty file, if there is one.
+    /// An empty file, if the file exists.
     Nothing(PathBuf),
-    /// A file with this text, whole lines and none of them [`END`], to be read.
+    /// A read-only file with this text, of complete lines none of which is [`END`].
     Text(PathBuf, String),
 }
 
@@ -69,19 +69,19 @@ impl Mount {
     }
 }
 
-/// A box, ready to have processes started in it.
+/// A sandbox in which processes can be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Walls {
-    /// The path of bwrap, which nothing in the box can write.
+    /// The path of bwrap, which no process in the sandbox can write.
     pub bwrap: PathBuf,
-    /// What is seen of the file system, besides what can only be read.
+    /// The visible parts of the file system, besides the read-only ones.
     pub mounts: Vec<Mount>,
-    /// The names of the variables that are not seen.
+    /// The names of hidden variables.
     pub hidden: Vec<OsString>,
 }
 
 impl Walls {
-    /// Returns the command that runs `command` in the box, in the directory `dir`.
+    /// Returns the command that runs `command` in the sandbox, in the directory `dir`.
     pub fn around(&self, dir: &Path, command: &[OsString]) -> Vec<OsString> {
         let mut args = vec![self.bwrap.clone().into()];
         args.extend(words(ALWAYS));
@@ -92,7 +92,7 @@ impl Walls {
         }
         let (mut copies, mut texts) = (Vec::new(), String::new());
         let mut returns = Returns::default();
-        // A key must stay hidden, and an agent can do without a copy.
+        // A key must stay hidden, while an agent can do without a copy.
         let handed = self
             .mounts
             .iter()
@@ -100,7 +100,7 @@ impl Walls {
         let mut room = MOST_COPIES.saturating_sub(handed.count());
         for mount in &self.mounts {
             match mount {
-                // What is gone meanwhile cannot be made among what can only be read.
+                // A path that is missing by now cannot be created on a read-only mount.
                 Mount::Empty(dir) if seen(dir).is_some() => args.extend(["--tmpfs".into(), dir.into()]),
                 Mount::Nothing(path) if seen(path).is_some() => {
                     args.extend(["--ro-bind".into(), "/dev/null".into(), path.into()]);
@@ -108,7 +108,7 @@ impl Walls {
                 Mount::Empty(_) | Mount::Nothing(_) => {}
                 Mount::Read(path) => args.extend(["--ro-bind-try".into(), path.into(), path.into()]),
                 Mount::Write(path) => args.extend(["--bind-try".into(), path.into(), path.into()]),
-                // Git reads nothing where it may not read one of its files: it is seen as it is.
+                // Git stops at an unreadable file: it stays visible unchanged.
                 Mount::Text(..) if copies.len() == MOST_COPIES => {}
                 Mount::Text(path, text) => {
                     let descriptor = FIRST_DESCRIPTOR + copies.len();
