@@ -75,6 +75,15 @@ pub enum RepositoryRefusal {
     #[error("the work tree has uncommitted changes")]
     Uncommitted
         => "git stash -u, or use another work tree: git worktree add --detach ../<dir>";
+    /// Git is to ignore changes of these files, and a loop from a remote would overwrite them.
+    #[error("git ignores changes of these files, and has no copy of them:{}", lines(paths))]
+    Hidden {
+        /// The shown paths.
+        paths: Vec<String>,
+        /// The same as arguments.
+        typed: String,
+    }
+        => "git update-index --no-skip-worktree --no-assume-unchanged -- {typed}, then: git stash", typed;
     /// `restore` would overwrite work that is not at a checkpoint.
     #[error("the work tree has changed since the last checkpoint of '{0}'")]
     NotAtCheckpoint(String)

@@ -17,10 +17,10 @@ use super::error::GitError;
 use super::index_file::{GITLINK, Index, IndexFile};
 use super::objects::StagedEntry;
 use crate::fs::{
-    Below, FileError, Links, entries_of, file_error, is_absent, is_no_such_file, may_exist, open_regular,
-    target_of, those_where,
+    Below, FileError, Links, entries_of, file_error, is_absent, is_no_such_file, is_regular, may_exist,
+    open_regular, path_below, target_of, those_where,
 };
-use crate::names::Oid;
+use crate::names::{Oid, hex};
 
 /// Time to wait for another git that has locked the index.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
@@ -177,6 +177,33 @@ impl Repo {
             last = Some((path, entry.stage));
         }
         Ok(entries)
+    }
+
+    /// Returns the files with changes that git does not see, as it assumes them to be unchanged or skips them. One git process
+    /// if there may be any.
+    pub async fn changed_in_hiding(&self, index: &Path) -> Result<Vec<Vec<u8>>, GitError> {
+        let mut hidden = self.index_entries(index).await?.hidden();
+        // A path is one line of git's input.
+        hidden.retain(|path| {
+            !path.contains(&b'\n') && is_regular(&path_below(&self.top, path)).unwrap_or_default()
+        });
+        if hidden.is_empty() {
+            return Ok(hidden);
+        }
+        let names = hidden.join(&b'\n');
+        let now = self
+            .git
+            .cmd("hash-object", ["--stdin-paths"])
+            .stdin(names)
+            .text()
+            .await?;
+        let file = self.read_index(index)?;
+        let mut now = now.lines();
+        hidden.retain(|path| {
+            let known = file.find(path).map(|entry| hex(entry.oid));
+            known.as_deref() != now.next()
+        });
+        Ok(hidden)
     }
 
     async fn listed_entries(&self, index: &Path) -> Result<Entries, GitError> {

@@ -17,8 +17,8 @@ use crate::error::{Error, refuse};
 use crate::events::log::attempts;
 use crate::fs::{Durability, FileError, read_if_there};
 use crate::git::RefInfo;
-use crate::names::{Change, Oid, typed};
-use crate::paths::WorkTreePath;
+use crate::names::{Change, Oid, typed, typed_path};
+use crate::paths::{WorkTreePath, path_of, shown};
 use crate::refs::KeptRef;
 use crate::settings::Settings;
 use crate::state::{AdoptPlan, Before, Here, Intent, State, Store};
@@ -146,11 +146,18 @@ pub(super) async fn refuse_uncommitted(context: &Context<'_>) -> Result<(), Erro
             .strip_prefix(b"?? ")
             .is_some_and(|path| own.iter().any(|own| own == path))
     });
-    if dirty.is_empty() {
-        Ok(())
-    } else {
-        Err(RepositoryRefusal::Uncommitted.into())
+    if !dirty.is_empty() {
+        return Err(RepositoryRefusal::Uncommitted.into());
     }
+    let hidden = context.repo.changed_in_hiding(&context.repo.index()).await?;
+    if hidden.is_empty() {
+        return Ok(());
+    }
+    let arguments: Vec<_> = hidden.iter().map(|path| typed_path(path_of(path))).collect();
+    refuse(RepositoryRefusal::Hidden {
+        paths: hidden.iter().map(|path| shown(path)).collect(),
+        typed: arguments.join(" "),
+    })
 }
 
 /// Refuses if another work tree has the loop's branch.

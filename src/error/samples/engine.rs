@@ -185,6 +185,10 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             checkpoint: "6db9417f5d".to_owned(),
         },
         RepositoryRefusal::Uncommitted,
+        RepositoryRefusal::Hidden {
+            paths: words(&["settings.local"]),
+            typed: "settings.local".to_owned(),
+        },
         RepositoryRefusal::NotAtCheckpoint(change()),
         RepositoryRefusal::InTheWay {
             of: "attempt 2@1".to_owned(),

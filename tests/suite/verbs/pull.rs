@@ -121,6 +121,29 @@ fn pull_refuses_uncommitted_changes_and_unknown_loops() {
         other.git(&["stash", "push", "-q", "-u"]);
         other.git(&["stash", "drop", "-q"]);
     }
+    let own = other.dir.join("README.md");
+    let committed = fs::read(&own).unwrap();
+    for flag in ["skip-worktree", "assume-unchanged"] {
+        fs::write(&own, "local\n").unwrap();
+        other.git(&["update-index", &format!("--{flag}"), "README.md"]);
+        for command in [
+            &["pull", CHANGE][..],
+            &["run", CHANGE, "--remote", "origin", "--", "true"],
+        ] {
+            other
+                .ralph(command)
+                .exits(1)
+                .says("git ignores changes of these files, and has no copy of them:\n  README.md");
+        }
+        assert_eq!(fs::read_to_string(&own).unwrap(), "local\n");
+        fs::write(&own, &committed).unwrap();
+    }
+    other.git(&[
+        "update-index",
+        "--no-skip-worktree",
+        "--no-assume-unchanged",
+        "README.md",
+    ]);
     assert_eq!(other.git(&["for-each-ref"]), before);
     other
         .ralph(&["pull", "nothing"])
