@@ -70,9 +70,10 @@ pub(crate) async fn hidden_work(open: &Loop<'_>, facts: &Facts) -> Result<Option
     };
     for entry in new {
         if is_of_attempt(open, facts, &entry).await? {
-            return Ok(Some(
-                "work was put into the stash; it must stay in the work tree or be committed".to_owned(),
-            ));
+            return Ok(Some(format!(
+                "work was put into the stash, where it does not count; 'git stash apply {}' brings it back",
+                entry.oid.short()
+            )));
         }
     }
     Ok(None)

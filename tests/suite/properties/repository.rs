@@ -132,15 +132,29 @@ fn checkpoint_takes_the_work_from_another_branch() {
 #[test]
 fn work_in_the_stash_is_no_finished_story() {
     let sandbox = Sandbox::new();
+    sandbox.configure("ralph.emptyStory", "confirm");
     sandbox.start();
+    // The agent is not asked about an unchanged tree: it is clear where the work is.
     sandbox
-        .step("next", &sandbox.completing("echo x >> README.md; git stash"))
+        .step(
+            "next",
+            &sandbox.completing("echo call >>\"$notes/calls\"; echo x >> README.md; git stash"),
+        )
         .exits(3)
         .says("put into the stash");
-    assert_eq!(sandbox.git(&["stash", "list"]).lines().count(), 1);
+    assert_eq!(sandbox.noted("calls"), "call\n");
+    let entry = sandbox.git(&["rev-parse", "--short=10", "refs/stash"]);
     sandbox
-        .step("retry", &sandbox.completing("echo y >> README.md"))
+        .step(
+            "retry",
+            &sandbox.completing("cat >\"$notes/prompt\"; echo y >> README.md"),
+        )
         .exits(0);
+    let prompt = sandbox.noted("prompt");
+    assert!(
+        prompt.contains(&format!("'git stash apply {}'", entry.trim())),
+        "{prompt}"
+    );
 }
 
 #[test]

@@ -16,12 +16,13 @@ use crate::agent::promise::Evidence;
 use crate::engine::attempt::agent_run::run_agent;
 use crate::engine::attempt::backoff::{Backoff, Unanswered, Unavailable, wait_for_service};
 use crate::engine::attempt::begun::Begun;
+use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::outcome::Outcome;
 use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, Uncounted, WhyUnchanged};
 use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::attempt::with_messages;
 use crate::engine::boxed::{self, Confinement, Inside};
-use crate::engine::{Loop, Step, messages};
+use crate::engine::{Loop, Step, messages, shared_stash};
 use crate::error::Error;
 use crate::events::{Basis, Further, What, seconds_between};
 use crate::git::FileStat;
@@ -80,8 +81,9 @@ pub(super) async fn run(
         earlier.add(&used);
         let doubt = doubt(open, &begun.story, &outcome);
         outcome.is_closed = is_closed || doubt.is_some();
-        let (why, judgement) = match what_follows(open, &mut rounds, &outcome, (text, doubt), &mut work).await
-        {
+        let facts = Some(&begun.facts);
+        let next = what_follows(open, &mut rounds, (&outcome, facts), (text, doubt), &mut work).await;
+        let (why, judgement) = match next {
             Next::Round(why, judgement) => (Some(why), judgement),
             Next::Judge(judgement) => (None, judgement),
         };
@@ -154,7 +156,7 @@ pub(crate) async fn after_turn(
         files: Vec::new(),
     };
     let doubt = doubt(open, story, outcome);
-    match what_follows(open, &mut rounds, outcome, (prompt, doubt), &mut work).await {
+    match what_follows(open, &mut rounds, (outcome, None), (prompt, doubt), &mut work).await {
         Next::Judge(judgement) => Ok(judgement),
         Next::Round(why, judgement) => {
             let text = next_prompt(
@@ -178,16 +180,17 @@ struct Work {
 
 /// Decides what follows a round, by its changes to the work tree if these matter. `work` is the work tree before the
 /// round, and is updated to the one after it. The story list does not count: forbidden changes to it are undone.
-/// `asked` is the prompt of the round, and the reason why its promise is doubtful.
+/// `facts` has what git had before the attempt, for a promise that is not asked about if it put the work into the stash.
+/// The prompt of the round comes with the reason why its promise is doubtful.
 async fn what_follows(
     open: &Loop<'_>,
     rounds: &mut Rounds,
-    outcome: &Outcome,
+    (outcome, facts): (&Outcome, Option<&Facts>),
     (prompt, doubt): (&str, Option<String>),
     work: &mut Work,
 ) -> Next {
     let is_doubtful = doubt.is_some();
-    match decide(open, rounds, outcome, (prompt, doubt), work).await {
+    match decide(open, rounds, (outcome, facts), (prompt, doubt), work).await {
         Next::Judge(mut judgement) => {
             // The promise stays doubtful, which the basis of the verdict records.
             if is_doubtful && judgement.verdict == Verdict::Complete {
@@ -202,7 +205,7 @@ async fn what_follows(
 async fn decide(
     open: &Loop<'_>,
     rounds: &mut Rounds,
-    outcome: &Outcome,
+    (outcome, facts): (&Outcome, Option<&Facts>),
     (prompt, doubt): (&str, Option<String>),
     work: &mut Work,
 ) -> Next {
@@ -250,7 +253,14 @@ async fn decide(
         files: beside_list.next().unwrap_or_default(),
     };
     let differs = !work.files.is_empty();
-    let is_weighed = !differs && judgement.verdict == Verdict::Complete && rounds.weigh_evidence(said);
+    let promises_nothing = !differs && judgement.verdict == Verdict::Complete;
+    if promises_nothing
+        && let Some(facts) = facts
+        && !matches!(shared_stash::hidden_work(open, facts).await, Ok(None))
+    {
+        return Next::Judge(judgement);
+    }
+    let is_weighed = promises_nothing && rounds.weigh_evidence(said);
     let shows = is_weighed && shows_evidence(open, outcome, prompt).await;
     let left = Left {
         changed,
