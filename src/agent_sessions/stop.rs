@@ -329,7 +329,7 @@ fn reminder(story: &Story, judgement: &Judgement) -> String {
     let why = judgement
         .reason
         .as_deref()
-        .unwrap_or("the agent printed no promise");
+        .unwrap_or("the agent's last message has no promise");
     let heading = heading(&story.id, &story.title);
     format!(
         "{WHO} go on. Story {heading} is not over ({why}). No one can answer questions. When it is done and checked, end \

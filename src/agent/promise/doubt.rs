@@ -67,6 +67,9 @@ const COUNTED: &str = "passed, token, changed, %";
 /// The tags of other parts of a message that the prompt asks for.
 const BLOCKS: &[(&str, &str)] = &[("<learning>", "</learning>"), ("<unchanged>", "</unchanged>")];
 
+/// The tags of thoughts, which are no part of the message.
+const THOUGHTS: &[(&str, &str)] = &[("<think>", "</think>"), ("<thinking>", "</thinking>")];
+
 /// Phrases of sentences that deny the fault: there is none, or no longer, nothing changed, no need, or it is the work
 /// of another story.
 const NOTHING: &str = "nothing, none, no longer, no todo, no fixme, before., before this, before the change, before the fix, what is missing, previously, \
@@ -127,10 +130,11 @@ const UNDONE: &str = include_str!("undone.txt");
 pub fn doubt(message: &str, output: bool) -> Option<String> {
     let at = message.rfind(COMPLETION)?;
     let (before, after) = (message.get(..at)?, message.get(at + COMPLETION.len()..)?);
-    let (own, after) = (without_blocks(before), without_blocks(after));
+    let before = without(before, THOUGHTS);
+    let (own, after) = (without(&before, BLOCKS), without(after, BLOCKS));
     // The last section of a text that has sections.
     let section = before.rsplit_once("<|message|>");
-    let end = End::of(section.map_or(before, |(_, said)| said));
+    let end = End::of(section.map_or(before.as_str(), |(_, said)| said));
     let said = end.find(|line| says_undone(line) || asks(line));
     let is_open = |line: &&str| is_condition(line) || !is_item(line) && turns(line);
     let announced = || end.lines.last().copied().filter(is_open);
@@ -172,12 +176,6 @@ fn leads_in_doubt(before: &str) -> Option<String> {
     };
     let text: Vec<String> = said.lines().map(named).collect();
     (leads && !leads_as_affirmation(&text.join("\n"))).then(|| line.to_owned())
-}
-
-/// Returns a text without the other parts that the prompt asks for.
-fn without_blocks(text: &str) -> String {
-    let text = text.to_owned();
-    BLOCKS.iter().fold(text, |text, tags| without(&text, *tags))
 }
 
 /// Returns true if the end of a message without a promise names missing or pending work.
@@ -247,12 +245,14 @@ impl<'a> End<'a> {
     }
 }
 
-/// Returns a text without the parts between these tags.
-fn without(text: &str, (open, close): (&str, &str)) -> String {
-    let mut parts = text.split(open);
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        text + part.split_once(close).map_or("", |(_, rest)| rest)
+/// Returns a text without the parts between these pairs of tags.
+fn without(text: &str, tags: &[(&str, &str)]) -> String {
+    tags.iter().fold(text.to_owned(), |text, (open, close)| {
+        let mut parts = text.split(open);
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| {
+            text + part.split_once(close).map_or("", |(_, rest)| rest)
+        })
     })
 }
 

@@ -64,14 +64,18 @@ pub(crate) fn tell_missing_line(open: &Loop<'_>, outcome: &Outcome) {
         let lines = report.message.text.lines().filter(|line| !line.trim().is_empty());
         let lines: Vec<String> = lines.map(|line| format!("\n     {line}")).collect();
         let last = lines[lines.len().saturating_sub(LAST_LINES)..].concat();
-        let end = if last.is_empty() { ", which is empty" } else { ":" };
+        let end = if last.is_empty() {
+            ", which is empty (of a command, only standard output is read)"
+        } else {
+            ":"
+        };
         open.tell(format!(
             "a line with <promise>COMPLETE</promise> alone is missing at the end of the agent's final message{end}{last}"
         ));
     }
 }
 
-/// Adds to the reason of a refused attempt that the agent printed no promise.
+/// Adds to the reason of a refused attempt that the agent's last message has no promise.
 pub(crate) fn refused(judgement: Judgement) -> Judgement {
     let is_failure = matches!(
         judgement.verdict,
@@ -79,7 +83,7 @@ pub(crate) fn refused(judgement: Judgement) -> Judgement {
     );
     match judgement.reason {
         Some(reason) if is_failure => Judgement {
-            reason: Some(format!("the agent printed no promise, and {reason}")),
+            reason: Some(format!("the agent's last message has no promise, and {reason}")),
             ..judgement
         },
         reason => Judgement { reason, ..judgement },

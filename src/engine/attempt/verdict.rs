@@ -40,7 +40,7 @@ pub(crate) struct Judgement {
     pub wrong_form: bool,
     /// The remaining work, in the agent's words, if the agent asked for another process.
     pub left: Option<String>,
-    /// True if the agent printed no promise, so that only gates or a reviewer confirm its work.
+    /// True if the agent's last message has no promise, so that only gates or a reviewer confirm its work.
     pub unpromised: bool,
     /// The further basis of the verdict beside the promise.
     pub also: Option<Basis>,
@@ -245,7 +245,7 @@ fn no_signal(heard: &Heard, exit: &str, last_line: &str) -> Judgement {
             "the agent printed JSON of a format that git-ralph does not know{exit}; have it print text instead"
         ),
         Heard::Promise(_) | Heard::Nothing | Heard::NoNonce => {
-            format!("the agent printed no promise{exit}{last_line}")
+            format!("the agent's last message has no promise{exit}{last_line}")
         }
     };
     Judgement {

@@ -193,7 +193,7 @@ fn such_gates_complete_no_story_without_a_promise() {
     sandbox
         .step("next", &sandbox.agent("echo x >new; echo I have made it."))
         .exits(3)
-        .says("the agent printed no promise, and nothing else speaks for the work");
+        .says("the agent's last message has no promise, and nothing else speaks for the work");
     sandbox.is_at_checkpoint();
     sandbox.configure("ralph.review", &sandbox.agent("cat >\"$notes/review\"; accept"));
     sandbox

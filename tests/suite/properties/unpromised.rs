@@ -41,7 +41,7 @@ fn gates_can_complete_a_story_without_a_promise() {
         .step("next", &sandbox.agent("echo bad >made; echo I have made it."))
         .exits(3)
         .says("the agent ended without a promise; the gates judge what it did (ralph.noSignal)")
-        .says("the agent printed no promise, and the gate `! grep -q bad made` failed");
+        .says("the agent's last message has no promise, and the gate `! grep -q bad made` failed");
     sandbox.is_at_checkpoint();
     sandbox
         .step("retry", &sandbox.agent("echo good >made; echo I have made it."))
@@ -67,7 +67,10 @@ fn gates_can_complete_a_story_without_a_promise() {
         "{shown}"
     );
     let report = sandbox.ralph(&["report", "--markdown"]).exits(0).stdout;
-    assert!(report.contains("the agent printed no promise"), "{report}");
+    assert!(
+        report.contains("the agent's last message has no promise"),
+        "{report}"
+    );
 }
 
 #[test]

@@ -140,13 +140,13 @@ fn no_signal_gives_no_reason_to_the_prompt() {
     sandbox
         .step("next", &agent)
         .exits(3)
-        .says("the agent printed no promise");
+        .says("the agent's last message has no promise");
     let first = sandbox.noted("prompt");
     sandbox.step("retry", &agent).exits(3);
     assert_eq!(sandbox.noted("prompt"), first);
     assert_eq!(
         sandbox.status()["current"]["reason"],
-        "the agent printed no promise"
+        "the agent's last message has no promise"
     );
 }
 

@@ -78,7 +78,7 @@ fn status_of_a_loop_that_is_over_says_what_is_open() {
 fn run_and_status_show_why_an_attempt_made_no_promise() {
     let sandbox = Sandbox::started();
     let agent = sandbox.agent("echo 'TypeError: boom'; exit 1");
-    let why = "the agent printed no promise (exit code 1): TypeError: boom";
+    let why = "the agent's last message has no promise (exit code 1): TypeError: boom";
     sandbox.configure("ralph.maxRetries", "0");
     sandbox
         .ralph(&["run", "--", &agent])

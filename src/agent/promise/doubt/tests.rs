@@ -279,6 +279,7 @@ fn honest_messages_are_not_doubtful() {
         "- [x] tests\n- [x] docs",
         "I could not find any other caller, so nothing else changes.",
         "There is nothing left to do.",
+        "<think>\nThe tests are not done yet.\nLet me write them.\n</think>\n\nAll tests pass.",
         "**Remaining work:** none",
         "Previously the cache was not implemented; now it is.",
         "Added the page and its tests:\n\n```\n- [ ] an example\nnot yet\n```\nDone.",
@@ -406,6 +407,7 @@ fn work_that_is_left_out_or_switched_off_leaves_doubt() {
         "Left for later: the CLI flag.",
         "The tests for the edge cases are commented out because they fail.",
         "I simplified the requirement: it only handles integers.",
+        "I marked the flaky test with skip.",
         "Implemented a mock of the payment service instead of the real integration.",
     ] {
         assert!(doubt(&said(words), false).is_some(), "{words}");

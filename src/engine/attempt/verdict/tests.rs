@@ -158,10 +158,13 @@ fn last_words_give_the_cause_of_a_time_out() {
 #[test]
 fn missing_promise_gives_a_reason() {
     let reason = |text: &str| judge(&Ending::Exited(1), &report(text), None).reason.unwrap();
-    assert_eq!(reason(""), "the agent printed no promise (exit code 1)");
+    assert_eq!(
+        reason(""),
+        "the agent's last message has no promise (exit code 1)"
+    );
     assert_eq!(
         reason("Working.\nIt broke.\n"),
-        "the agent printed no promise (exit code 1): It broke."
+        "the agent's last message has no promise (exit code 1): It broke."
     );
     assert!(reason("I will print <promise>COMPLETE</promise> when I am done.\nMore.").contains("sentence"));
     assert_eq!(
