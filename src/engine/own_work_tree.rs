@@ -90,7 +90,8 @@ pub(super) async fn clear_half_made_sides(context: &Context<'_>, of: &Change) ->
         let Ok(_alone) = store.lock_making() else {
             continue;
         };
-        let state = store.load()?;
+        // Without its state nothing says that the work tree holds no work.
+        let Ok(state) = store.load() else { continue };
         // A work tree that a loop has left is removed when the loop is opened.
         if state.is_some_and(|state| state.is_live() || state.is_leaving() && !is_half_made) {
             continue;

@@ -313,7 +313,11 @@ pub(super) fn refuse_other_loops(context: &Context<'_>, change: &Change) -> Resu
         if other == *change {
             continue;
         }
-        let state = Store::new(&context.repo.common_dir, &other).load()?;
+        let state = match Store::new(&context.repo.common_dir, &other).load() {
+            // The work tree of a side is new: no other loop can be in it.
+            Err(_) if change.side_of().is_some() => continue,
+            state => state?,
+        };
         if state.is_some_and(|state| state.is_live() && state.work_tree() == context.repo.top) {
             return Err(StartRefusal::OtherLoop(other.to_string()).into());
         }

@@ -1,5 +1,7 @@
 //! `git ralph run <change> --jobs` that is stopped or killed, and what other commands make of what it leaves.
 
+use std::fs::File;
+
 use nix::sys::signal::Signal;
 
 use super::run_stories::{checkpoints, require_no_side, until, verdicts, words};
@@ -283,6 +285,24 @@ fn damaged_side_stops_no_other() {
             .says(says)
             .says("3 of 3 stories are complete");
     }
+}
+
+#[test]
+fn side_whose_state_is_damaged_stops_no_other() {
+    let sandbox = killed();
+    go_on(&sandbox);
+    let lock = File::open(sandbox.top.join(".git/ralph/todo+2.lock")).unwrap();
+    wait_until("its process has ended", || lock.try_lock().is_ok());
+    drop(lock);
+    let state = sandbox.top.join(".git/ralph/todo+2.toml");
+    std::fs::write(&state, "[[").unwrap();
+    let agent = waiting(&sandbox);
+    sandbox
+        .ralph(&words("--jobs=2", &[], &agent))
+        .exits(0)
+        .says("todo+2 is not used: ")
+        .says("3 of 3 stories are complete");
+    assert_eq!(std::fs::read_to_string(&state).unwrap(), "[[");
 }
 
 #[test]

@@ -38,7 +38,14 @@ pub async fn free_places(open: &Loop<'_>, most: u16) -> Result<Vec<u16>, Error> 
             break;
         }
         let side = open.change().side(place)?;
-        let is_known = Store::new(common_dir, &side).load()?.is_some();
+        let is_known = match Store::new(common_dir, &side).load() {
+            Ok(state) => state.is_some(),
+            Err(error) => {
+                // Its work stays where it is, and the other places are as good as before.
+                open.tell(format!("{side} is not used: {error}"));
+                true
+            }
+        };
         let has_branch = refs.iter().any(|found| found.name == side.branch_ref());
         let is_free = || is_free(&dir.join(side.as_str()));
         if is_side(common_dir, &side) || !is_known && !has_branch && is_free()? {
