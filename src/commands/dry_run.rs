@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::events::tally::Tally;
 use crate::exit::Exit;
 use crate::git::{RefInfo, Repo};
-use crate::inspect::box_filters::loose;
+use crate::inspect::box_filters::unboxed_filters;
 use crate::inspect::stories::{ChosenAgent, NextAttempt, Preview, Stories};
 use crate::inspect::wrong_values::wrong_values;
 use crate::names::Change;
@@ -145,7 +145,7 @@ async fn show(screen: Screen, preview: &Preview, given: &[OsString], repo: &Repo
         screen.say(&format!("warning: {}\nhint: {}\n", wrong.message, wrong.hint));
     }
     if preview.settings.boxing.mode != BoxMode::Off {
-        for filter in loose(top).await.unwrap_or_default() {
+        for filter in unboxed_filters(top).await.unwrap_or_default() {
             screen.say(&format!("warning: {}\n", filter.message()));
         }
     }

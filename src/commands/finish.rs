@@ -80,7 +80,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             let choice = match answered {
                 Answered::Here(choice) => choice,
                 Answered::ToStop => Choice::Quit,
-                Answered::Elsewhere | Answered::Lost => {
+                Answered::ByOtherCommand | Answered::Lost => {
                     return Err(StepRefusal::AnsweredElsewhere(open.change().to_string()).into());
                 }
             };

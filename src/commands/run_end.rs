@@ -140,9 +140,9 @@ impl RunEnd {
         let choice = match Box::pin(answered).await? {
             Answered::Here(choice) => choice,
             Answered::ToStop => Choice::Quit,
-            Answered::Elsewhere if open.state.is_live() => return Ok(Answer::Turn(Turn::Next)),
+            Answered::ByOtherCommand if open.state.is_live() => return Ok(Answer::Turn(Turn::Next)),
             // Another command or a signal has ended the question.
-            Answered::Elsewhere | Answered::Lost => {
+            Answered::ByOtherCommand | Answered::Lost => {
                 let signal = open.context.stop.signal();
                 let exit = signal.map_or_else(|| self.stopped.exit(), Exit::Signal);
                 return Ok(Answer::Turn(Turn::Over(exit)));

@@ -8,7 +8,7 @@ use crate::engine::stories::listing_of;
 use crate::engine::{self, Context, refuse_side, refuse_word_of_attempt, story_to_skip};
 use crate::error::{Error, refuse};
 use crate::exit::Exit;
-use crate::inspect::beside::Beside;
+use crate::inspect::beside::ParallelAttempt;
 use crate::inspect::follow::is_driven;
 use crate::names::Change;
 use crate::state::{State, Store};
@@ -96,8 +96,8 @@ async fn ask(
 
 /// Returns the stories that are being attempted.
 fn running_stories(context: &Context<'_>, state: &State) -> Vec<String> {
-    let beside = Beside::all_of(&context.repo.common_dir, state).into_iter();
-    let beside = beside.filter(Beside::is_running).map(|one| one.story);
+    let beside = ParallelAttempt::all_of(&context.repo.common_dir, state).into_iter();
+    let beside = beside.filter(ParallelAttempt::is_running).map(|one| one.story);
     let mut all: Vec<String> = beside
         .chain(state.attempted().map(|story| story.id.clone()))
         .collect();

@@ -32,7 +32,7 @@ use crate::protect::{AttemptRecord, Savepoint, Site, StoryList, UserRefs};
 use crate::refs::{KeptRef, Update, free_names};
 use crate::settings::Settings;
 use crate::slot::Slot;
-use crate::state::{Effect, Lock, Progress, State, StateError, Stood, Store};
+use crate::state::{ApprovedRange, Effect, Lock, Progress, State, StateError, Store};
 
 /// A loop that this process may change. It holds the lock, except while it asks the user (`question`).
 pub struct Loop<'o> {
@@ -58,7 +58,7 @@ pub struct Loop<'o> {
     /// The number of stories completed beside the last attempt, in a run that puts stories off (`ralph.onFailure=later`).
     pub(super) puts_off: Option<usize>,
     /// The story that a run lets change tests, once it has begun.
-    pub(super) released: Option<String>,
+    pub(super) story_that_may_change_tests: Option<String>,
     /// The files of the work tree that receive this process's own output: they do not count as work.
     pub(super) own_output: Vec<Vec<u8>>,
     /// The list when sides began to run; `None` if none runs.
@@ -100,7 +100,7 @@ impl<'o> Loop<'o> {
             is_recovering: false,
             is_looking: false,
             puts_off: None,
-            released: None,
+            story_that_may_change_tests: None,
             held_list: None,
             has_told_missing_line: Cell::default(),
             lock: Some(lock),
@@ -108,12 +108,12 @@ impl<'o> Loop<'o> {
     }
 
     /// Releases the lock, so that other commands can take the loop.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn unlock(&mut self) {
         self.lock = None;
     }
 
     /// Takes the loop back, possibly changed by another command: drops all knowledge of the repository.
-    pub(super) fn hold_again(&mut self, lock: Lock, mut state: State) {
+    pub(super) fn relock(&mut self, lock: Lock, mut state: State) {
         take_commands(&mut state, &self.context.configuration);
         self.lock = Some(lock);
         self.state = state;
@@ -234,10 +234,10 @@ impl<'o> Loop<'o> {
     }
 
     /// Records that the user approved the changes from the commit `from` to the checkpoint; the caller saves the state.
-    pub(super) fn stand_for(&mut self, from: Oid) {
+    pub(super) fn approve_changes(&mut self, from: Oid) {
         let to = self.state.checkpoint().clone();
         if from != to {
-            self.state.common.stood.push(Stood { from, to });
+            self.state.common.approved.push(ApprovedRange { from, to });
         }
     }
 
@@ -251,7 +251,7 @@ impl<'o> Loop<'o> {
     }
 
     /// Drops all knowledge of the repository: other processes may have changed it.
-    pub fn look_again(&self) {
+    pub fn drop_cache(&self) {
         self.view.drop_all();
     }
 

@@ -38,7 +38,7 @@ pub enum Answered<T> {
     /// `git ralph stop` asked this process to end; the loop is unchanged.
     ToStop,
     /// Another command has continued the loop, which is open in its present state.
-    Elsewhere,
+    ByOtherCommand,
     /// Another process has the loop, which is no longer open in this process.
     Lost,
 }
@@ -54,7 +54,7 @@ pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
     open.save()?;
     open.emit(What::AwaitingChoice { options });
     let _under_way = UnderWay::begin();
-    open.let_go();
+    open.unlock();
     let over = Over::default();
     let asking = asking(over.clone());
     tokio::pin!(asking);
@@ -78,7 +78,7 @@ pub async fn ask<T, A: Future<Output = Result<T, Error>>>(
         }
         return Ok(Answered::Here(answer?));
     }
-    go_on(open, &before, by).await
+    continue_after(open, &before, by).await
 }
 
 /// Waits until another command answers the question, or `git ralph stop` asks this process to end.
@@ -111,7 +111,7 @@ async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
             Ok(lock) => {
                 // Another process may have changed it until the lock was taken.
                 if let Some(state) = open.store.load()?.filter(|state| state.is_same_loop(&open.state)) {
-                    open.hold_again(lock, state);
+                    open.relock(lock, state);
                     // The own work tree of a closed loop may be gone.
                     if open.state.is_live() {
                         open.context.head = open.repo().head().await?;
@@ -137,11 +137,15 @@ async fn take_again(open: &mut Loop<'_>) -> Result<bool, Error> {
 }
 
 /// Continues the loop after the process `by` has changed it.
-async fn go_on<T>(open: &mut Loop<'_>, before: &State, by: Option<i32>) -> Result<Answered<T>, Error> {
+async fn continue_after<T>(
+    open: &mut Loop<'_>,
+    before: &State,
+    by: Option<i32>,
+) -> Result<Answered<T>, Error> {
     let by = by.map_or_else(String::new, |by| format!(" (process {by})"));
     if open.state.asked().is_some() {
         show(open, format!("another git-ralph{by} asks about the loop now"));
-        open.let_go();
+        open.unlock();
         return Ok(Answered::Lost);
     }
     let what = difference(before, &open.state);
@@ -150,7 +154,7 @@ async fn go_on<T>(open: &mut Loop<'_>, before: &State, by: Option<i32>) -> Resul
         make_ready(open, Purpose::Step).await?;
         open.save()?;
     }
-    Ok(Answered::Elsewhere)
+    Ok(Answered::ByOtherCommand)
 }
 
 /// Describes the changes that another command made to the loop.

@@ -27,7 +27,7 @@ pub enum Stage {
 
 /// An attempt beside others in a status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Beside {
+pub struct ParallelAttempt {
     /// The story's id.
     pub story: String,
     /// Its title.
@@ -55,7 +55,7 @@ pub struct Beside {
     pub stage: Stage,
 }
 
-impl Beside {
+impl ParallelAttempt {
     /// Returns the parallel attempts of a loop, in the order of their places, except the one being judged.
     pub fn all_of(common_dir: &Path, state: &State) -> Vec<Self> {
         let judged = state.attempted().map(|story| story.id.as_str());

@@ -8,12 +8,12 @@ use crate::names::typed;
 
 /// A filter (gitattributes(5)) that may run a file of the work tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loose {
+pub struct UnboxedFilter {
     key: String,
     command: String,
 }
 
-impl Loose {
+impl UnboxedFilter {
     /// Returns the warning about the filter.
     pub fn message(&self) -> String {
         let Self { key, command } = self;
@@ -35,14 +35,14 @@ impl Loose {
 ///
 /// # Errors
 /// If git cannot be run.
-pub async fn loose(top: &Path) -> Result<Vec<Loose>, GitError> {
+pub async fn unboxed_filters(top: &Path) -> Result<Vec<UnboxedFilter>, GitError> {
     let args = ["-z", "--get-regexp", r"^filter\..*\.(clean|smudge|process)$"];
     let asked = Git::at(top).cmd("config", args).any_exit().await?;
     let text = String::from_utf8_lossy(&asked.stdout);
     let settings = text.split('\0').filter_map(|entry| entry.split_once('\n'));
-    let mut found: Vec<Loose> = settings
+    let mut found: Vec<UnboxedFilter> = settings
         .filter(|(_, command)| is_loose(command, top))
-        .map(|(key, command)| Loose {
+        .map(|(key, command)| UnboxedFilter {
             key: key.to_owned(),
             command: command.to_owned(),
         })

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use super::beside::Beside;
+use super::beside::ParallelAttempt;
 use super::pace::Pace;
 use crate::events::Event;
 use crate::fs::{Links, kind_of, open_regular};
@@ -118,7 +118,7 @@ pub struct LoopFollower {
     /// The repository's common directory, and the change.
     of: (PathBuf, Change),
     /// The parallel attempts.
-    beside: Vec<Beside>,
+    beside: Vec<ParallelAttempt>,
     /// The question in the last read state.
     asks: Option<AwaitingChoice>,
     /// The pace of a replay, and the state to show at its end.
@@ -145,7 +145,7 @@ pub struct News {
     /// The question that the process asks.
     pub asks: Option<AwaitingChoice>,
     /// The running parallel attempts.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<ParallelAttempt>,
 }
 
 impl LoopFollower {
@@ -236,8 +236,8 @@ impl LoopFollower {
             Some((looked, is_driven)) if now.duration_since(looked) < DRIVER => is_driven,
             _ => {
                 let is_driven = is_driven(&self.store);
-                self.beside = Beside::all_there(&self.of.0, &self.of.1);
-                self.beside.retain(Beside::is_running);
+                self.beside = ParallelAttempt::all_there(&self.of.0, &self.of.1);
+                self.beside.retain(ParallelAttempt::is_running);
                 self.driver = Some((now, is_driven));
                 is_driven
             }

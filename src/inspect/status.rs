@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::at_work::{Asked, GateAtWork, RunningAttempt, Waiting};
-use super::beside::Beside;
+use super::beside::ParallelAttempt;
 use super::ending::how_closed;
 use super::session::SessionStatus;
 use crate::engine::list_growth::has_new_story;
@@ -96,7 +96,7 @@ pub struct Status {
     /// The attempt that is running now; null if there is none.
     pub running: Option<RunningAttempt>,
     /// The parallel attempts that run or that the loop has not taken in yet.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<ParallelAttempt>,
     /// The command that takes them in, without `git ralph`; `None` while a process that takes them in holds the loop.
     #[serde(skip)]
     pub takes_in: Option<String>,
@@ -302,7 +302,7 @@ impl Status {
         }
         (self.running, self.waiting) = (running, waiting);
         self.gate = GateAtWork::of(repo, state);
-        self.beside = Beside::all_of(&repo.common_dir, state);
+        self.beside = ParallelAttempt::all_of(&repo.common_dir, state);
         let is_free = !self.beside.is_empty() && !store.is_held();
         self.takes_in = is_free.then(|| format!("run {}", typed(&state.change)));
         self

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::beside::Beside;
+use super::beside::ParallelAttempt;
 use crate::git::RepoLayout;
 use crate::git::layout::is_same_dir;
 use crate::names::{Change, counted};
@@ -67,7 +67,7 @@ pub fn of(common_dir: &Path, state: &State) -> String {
             }
         }
     }
-    let beside = Beside::all_of(common_dir, state);
+    let beside = ParallelAttempt::all_of(common_dir, state);
     let beside = beside.iter().filter(|one| one.is_running()).count();
     let next = state.listed().and_then(|listed| listed.next.as_deref());
     let current = progress.current();

@@ -71,7 +71,7 @@ impl Changes {
 }
 
 /// A run of several changes at once.
-struct Beside<'r, C> {
+struct ParallelChanges<'r, C> {
     command: &'r C,
     head: Head,
     typed: &'r [OsString],
@@ -105,7 +105,7 @@ pub async fn beside(
         Some(_) => jobs,
         None => jobs.min(u16::try_from(changes.number).unwrap_or(u16::MAX)),
     };
-    let mut run = Beside {
+    let mut run = ParallelChanges {
         command,
         head: context.head.clone(),
         typed,
@@ -179,7 +179,7 @@ pub async fn beside(
     Ok(stop.signal().map_or(run.exit, Exit::Signal))
 }
 
-impl<C: Command> Beside<'_, C> {
+impl<C: Command> ParallelChanges<'_, C> {
     /// Finds the change that begins next.
     async fn next(&mut self) -> Result<Turn, Error> {
         let Some(schedule) = &mut self.changes.queue else {

@@ -55,14 +55,14 @@ enum Settled {
 /// The story that began.
 enum Begun {
     /// A process works on the story.
-    Beside(Box<Child<String>>),
+    Parallel(Box<Child<String>>),
     /// The story was attempted alone, and its attempt has ended.
     Alone,
     Nothing,
 }
 
 /// A run of several stories at once.
-struct Abreast<'r, C> {
+struct ParallelStories<'r, C> {
     command: &'r C,
     options: AttemptOptions,
     tenure: Option<&'r Tenure>,
@@ -97,7 +97,7 @@ pub async fn abreast(
     require_own_list(open).await?;
     // Before what a killed run has left is put into the work tree.
     require_judges(open, options).await?;
-    let mut run = Abreast {
+    let mut run = ParallelStories {
         command,
         options: options.clone(),
         tenure,
@@ -135,7 +135,7 @@ pub async fn abreast(
             && let Some(place) = run.free.first().copied()
         {
             match run.begin(open, place, typed).await {
-                Ok(Begun::Beside(child)) => {
+                Ok(Begun::Parallel(child)) => {
                     children.spawn(child.attend(open.context.stop.of_run()));
                 }
                 Ok(Begun::Alone) => run.look_for_end(open),
@@ -181,7 +181,7 @@ pub async fn abreast(
     }
 }
 
-impl<C: Command> Abreast<'_, C> {
+impl<C: Command> ParallelStories<'_, C> {
     /// Notes the reason to end the run: a signal, or a request.
     fn look_for_end(&mut self, open: &Loop<'_>) {
         if let Some(signal) = open.context.stop.signal() {
@@ -224,7 +224,7 @@ impl<C: Command> Abreast<'_, C> {
             printed: now,
         };
         self.running.insert(place, begun);
-        Ok(Begun::Beside(Box::new(child)))
+        Ok(Begun::Parallel(Box::new(child)))
     }
 
     /// Attempts a story in the loop's own work tree, while nothing else runs.
@@ -247,7 +247,7 @@ impl<C: Command> Abreast<'_, C> {
     async fn note_end(&mut self, open: &mut Loop<'_>, story: String, place: u16, ended: Ended) {
         self.running.remove(&place);
         // Minutes have passed since the repository was last read.
-        open.look_again();
+        open.drop_cache();
         self.look_for_end(open);
         let Ok(side) = open.change().side(place) else {
             return;
@@ -413,7 +413,7 @@ impl<C: Command> Abreast<'_, C> {
                 }
                 Ok(taken) => {
                     let is = (
-                        matches!(taken, Taken::Needless),
+                        matches!(taken, Taken::Obsolete),
                         matches!(taken, Taken::Broken(_)),
                     );
                     if let Err(error) = self.note_taken(open, made, taken).await {
@@ -457,7 +457,7 @@ impl<C: Command> Abreast<'_, C> {
         let story = &made.attempt.story;
         let was_broken = self.broken.remove(story);
         let stopped = match taken {
-            Taken::Needless
+            Taken::Obsolete
             | Taken::End(StepEnd::Checkpointed | StepEnd::Skipped | StepEnd::Failed { retries_left: true }) => {
                 None
             }

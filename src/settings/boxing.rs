@@ -17,12 +17,12 @@ pub struct Boxing {
     pub has_hooks: bool,
     /// The part that a file of the work tree requires.
     #[serde(skip)]
-    pub of_tree: Least,
+    pub of_tree: MinimumBox,
 }
 
 /// The least box of a loop: what a file of the work tree asked for when the loop began. An attempt can write that file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Least {
+pub struct MinimumBox {
     /// Whether there is a sandbox; `off` if no such file requires one.
     #[serde(default, rename = "box")]
     pub mode: BoxMode,
@@ -31,7 +31,7 @@ pub struct Least {
     pub commands: bool,
 }
 
-impl Least {
+impl MinimumBox {
     /// Drops the part that a setting outside of such a file overrides; its key is in lower case.
     pub(super) fn forget(&mut self, key: &str) {
         match key {

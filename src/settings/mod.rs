@@ -27,7 +27,7 @@ use crate::git::hooks::{former, is_ours};
 use crate::git::{Filters, Git, GitError, Hooks, Identities, Repo, Sharing};
 use crate::paths::shown;
 
-pub use boxing::Least;
+pub use boxing::MinimumBox;
 pub use choices::Wanted;
 pub use choices::{
     BoxMode, Choice, Colour, EmptyStory, FinishChoice, Leave, ListEdits, Mark, NewTests, NoSignal, Notify,

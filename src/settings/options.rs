@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BoxMode, Least, Limit, Mark, Settings, is_default};
+use super::{BoxMode, Limit, Mark, MinimumBox, Settings, is_default};
 
 /// The settings of a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct LoopSettings {
     pub gates: Vec<String>,
     /// The sandbox that a file of the work tree required when the loop began.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub least: Least,
+    pub least: MinimumBox,
 }
 
 /// The commands of the command line that began a loop.
@@ -134,7 +134,7 @@ mod tests {
                 boxed: Some(BoxMode::Require),
             },
             gates: vec!["make".to_owned()],
-            least: Least {
+            least: MinimumBox {
                 mode: BoxMode::On,
                 commands: true,
             },

@@ -171,7 +171,7 @@ fn a_file_of_the_work_tree_can_only_make_the_box_stronger() {
         ("local", "ralph.box\non"),
     ]);
     assert_eq!(after.settings.boxing.mode, BoxMode::On);
-    assert_eq!(after.settings.boxing.of_tree, Least::default());
+    assert_eq!(after.settings.boxing.of_tree, MinimumBox::default());
 }
 
 #[test]

@@ -49,13 +49,13 @@ pub struct Common {
     #[serde(default, skip_serializing_if = "is_default")]
     pub list: ListNotes,
     /// The ranges whose changes to tests the user made or allowed since the loop began.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stood: Vec<Stood>,
+    #[serde(rename = "stood", default, skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<ApprovedRange>,
 }
 
 /// A range of checkpoints whose changes the user has seen or allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stood {
+pub struct ApprovedRange {
     /// The checkpoint before the range.
     pub from: Oid,
     /// The checkpoint at its end.

@@ -7,9 +7,9 @@ mod closed;
 mod common;
 mod error;
 mod flat;
-mod held_tests;
 mod here;
 mod intent;
+mod judged_tree;
 mod left;
 mod linked;
 mod list_notes;
@@ -36,14 +36,14 @@ use crate::stories::{Source, Story};
 
 pub use agent_session::{AgentSession, Ended, Given, Heard};
 pub use awaiting_choice::AwaitingChoice;
-pub use common::{Common, Stood};
+pub use common::{ApprovedRange, Common};
 pub use error::StateError;
-pub use held_tests::HeldTests;
 pub use here::{Before, DotGit, Here, Prepared};
 pub use intent::{
     AdoptPlan, CheckpointPlan, Effect, EndPlan, EndStep, Intent, IntoPlan, RedoPlan, RestorePlan, RevertPlan,
     SavePlan, SavePoint, StartPlan, Undone,
 };
+pub use judged_tree::JudgedTree;
 pub use linked::Linked;
 pub use list_notes::ListNotes;
 pub use messages::{LONGEST as LONGEST_MESSAGE, MESSAGES, Message};

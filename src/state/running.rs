@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::slots::{Running, RunningGate, SlotState};
-use super::{Current, HeldTests, Phase, Progress, PutOff, State};
+use super::{Current, JudgedTree, Phase, Progress, PutOff, State};
 use crate::stories::Listing;
 
 impl State {
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Returns the tree that gates and reviewers judge.
-    pub fn held(&self) -> Option<HeldTests> {
+    pub fn held(&self) -> Option<JudgedTree> {
         self.running()?.held
     }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::HeldTests;
+use super::JudgedTree;
 
 /// The attempt in progress: the next command needs this to end it if this process dies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub struct Running {
     /// The current or last gate of the attempt.
     pub judging: Option<RunningGate>,
     /// The tree that gates and reviewers judge, from before the first of them starts.
-    pub held: Option<HeldTests>,
+    pub held: Option<JudgedTree>,
     /// The number of rounds that the attempt has begun, from the second on.
     pub rounds: Option<u32>,
     /// The cost of the rounds that have ended, in dollars, if it is known.

@@ -125,7 +125,7 @@ impl Claude {
     /// Takes the token counts of the whole run by model, including subagents and interrupted work; without them, only
     /// those of the agent's last part.
     fn tokens(&self, result: &Object, report: &mut ReportBuilder) {
-        report.count_tokens_anew();
+        report.reset_tokens();
         let models: BTreeMap<String, Object> = result.get("modelUsage").unwrap_or_default();
         let usage = result.object("usage");
         if models.is_empty() && self.is_qwen {

@@ -20,7 +20,7 @@ pub(super) fn line(kind: &str, event: &Object, report: &mut ReportBuilder) {
             report.message(&event.text("finalText"));
             report.ended = true;
             report.session = event.get("session_id").or(report.session.take());
-            report.count_tokens_anew();
+            report.reset_tokens();
             tokens::spend(&event.object("usage"), report);
         }
         "error" => report.fails(Fault::new(None, None, &event.text("message"))),

@@ -162,7 +162,7 @@ impl Decoder {
                     self.plain.line(line);
                     self.report.is_stuck = false;
                     dialect.line(line, &mut self.report);
-                    self.made_progress |= self.report.gets_on();
+                    self.made_progress |= self.report.shows_progress();
                 });
             }
         }

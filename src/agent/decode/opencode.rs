@@ -75,7 +75,7 @@ fn line(event: &Object, report: &mut ReportBuilder) {
         }
         "step_start" => report.message_begins(),
         "tool_use" => {
-            report.came_to_nothing = false;
+            report.had_no_result = false;
             report.message_begins();
             report.note_tool(&part.text("tool"), &part.object("state/input"));
         }
@@ -85,7 +85,7 @@ fn line(event: &Object, report: &mut ReportBuilder) {
             let output = sum(part.get("tokens/output"), part.get("tokens/reasoning"));
             let reason = part.text("reason");
             // The service cut off the answer; the agent repeats the same step for ever.
-            report.came_to_nothing = reason == "unknown" && input.unwrap_or(0) + output.unwrap_or(0) == 0;
+            report.had_no_result = reason == "unknown" && input.unwrap_or(0) + output.unwrap_or(0) == 0;
             report.spend(input, output, part.get("cost"));
             report.spend_cached(part.get("tokens/cache/read"), part.get("tokens/cache/write"));
             report.ended = reason == "stop";

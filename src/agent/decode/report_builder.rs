@@ -71,7 +71,7 @@ pub(super) struct ReportBuilder {
     recent: VecDeque<String>,
     repeats: u32,
     /// True if the last step of the model had no result.
-    pub(super) came_to_nothing: bool,
+    pub(super) had_no_result: bool,
     /// True if the last line only repeats an error.
     pub(super) is_stuck: bool,
     /// The report so far.
@@ -108,7 +108,7 @@ impl ReportBuilder {
             activity: Vec::new(),
             recent: VecDeque::new(),
             repeats: 0,
-            came_to_nothing: false,
+            had_no_result: false,
             is_stuck: false,
             report: Report::default(),
         }
@@ -199,8 +199,8 @@ impl ReportBuilder {
     }
 
     /// Returns true if the last line shows progress.
-    pub(super) fn gets_on(&self) -> bool {
-        !self.is_stuck && !self.came_to_nothing && self.repeats < REPEATS
+    pub(super) fn shows_progress(&self) -> bool {
+        !self.is_stuck && !self.had_no_result && self.repeats < REPEATS
     }
 
     /// Notes that a tool is used.
@@ -234,7 +234,7 @@ impl ReportBuilder {
     }
 
     /// Forgets the tokens reported so far: the next count includes them.
-    pub(super) fn count_tokens_anew(&mut self) {
+    pub(super) fn reset_tokens(&mut self) {
         (self.input_tokens, self.output_tokens) = (None, None);
         (self.cache_read_tokens, self.cache_write_tokens) = (None, None);
     }

@@ -24,7 +24,7 @@ use crate::names::{OUTPUT, Oid};
 use crate::paths::first_few;
 use crate::sandbox::Walls;
 use crate::settings::{Settings, to_std};
-use crate::state::{HeldTests, RunningGate, Verdict};
+use crate::state::{JudgedTree, RunningGate, Verdict};
 
 /// The setting that names the directory of hooks: the guard sets it for the processes of an attempt.
 const HOOKS_PATH: &str = "core.hooksPath";
@@ -47,7 +47,7 @@ pub(super) struct Round<'a> {
     /// The tree of the work tree.
     pub tree: &'a Oid,
     /// The record of the judged tree.
-    pub record: &'a HeldTests,
+    pub record: &'a JudgedTree,
     /// The restored tests, if this round runs with original tests.
     pub held: Option<&'a [Vec<u8>]>,
 }

@@ -32,7 +32,7 @@ pub(crate) struct Rounds {
 
 /// The message of an agent at the end of a round, besides its promise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct RoundMessage {
     /// True if the agent exited by itself without a valid promise.
     pub is_unsaid: bool,
     /// True if its message may say that the agent is blocked, or that work is left.
@@ -107,7 +107,7 @@ impl Rounds {
     }
 
     /// Returns whether the decision about a round with this judgement depends on the work tree.
-    pub fn need_work_tree(&self, judgement: &Judgement, said: Said) -> bool {
+    pub fn need_work_tree(&self, judgement: &Judgement, said: RoundMessage) -> bool {
         match judgement.verdict {
             Verdict::Complete => self.confirms(said) || self.has_left_work() || self.doubts(said),
             Verdict::NoSignal => {
@@ -118,9 +118,9 @@ impl Rounds {
     }
 
     /// Decides how the attempt continues after a round: the first matching rule applies.
-    pub fn after(&mut self, judgement: Judgement, left: Left, said: Said) -> Next {
+    pub fn after(&mut self, judgement: Judgement, left: Left, said: RoundMessage) -> Next {
         match judgement.verdict {
-            Verdict::NoSignal if self.continues(&judgement) => self.go_on(judgement, left),
+            Verdict::NoSignal if self.continues(&judgement) => self.after_continue(judgement, left),
             Verdict::Complete if self.doubts(said) => {
                 let why = if left.differs {
                     Further::Doubtful
@@ -173,7 +173,7 @@ impl Rounds {
     }
 
     /// Returns whether the agent is asked about a promise without a changed file.
-    fn confirms(&self, said: Said) -> bool {
+    fn confirms(&self, said: RoundMessage) -> bool {
         self.empty_story == EmptyStory::Confirm && said.why_unchanged != Some(WhyUnchanged::Denied)
     }
 
@@ -183,27 +183,27 @@ impl Rounds {
     }
 
     /// Returns whether the agent was not asked yet, and no denied tool has failed the attempt.
-    fn may_ask(&self, said: Said) -> bool {
+    fn may_ask(&self, said: RoundMessage) -> bool {
         self.asked.is_none() && said.why_unchanged != Some(WhyUnchanged::Denied)
     }
 
     /// Returns whether the agent is still to be asked about a doubtful promise.
-    pub fn doubts(&self, said: Said) -> bool {
+    pub fn doubts(&self, said: RoundMessage) -> bool {
         self.may_ask(said) && said.is_doubtful
     }
 
     /// Returns whether the agent is still to be asked about a promise that its own words deny.
-    fn weighs(&self, said: Said) -> bool {
+    fn weighs(&self, said: RoundMessage) -> bool {
         self.may_ask(said) && said.uncounted == Some(Uncounted::Denied)
     }
 
     /// Returns whether the agent is still to be asked about work without a promise.
-    fn asks(&self, said: Said) -> bool {
+    fn asks(&self, said: RoundMessage) -> bool {
         self.no_signal != NoSignal::Retry && said.is_unsaid && self.asked.is_none()
     }
 
     /// Returns whether the evidence named by a promise without a changed file matters.
-    pub fn weigh_evidence(&self, said: Said) -> bool {
+    pub fn weigh_evidence(&self, said: RoundMessage) -> bool {
         self.asked == Some(Further::Unchanged) || said.why_unchanged.is_some()
     }
 
@@ -213,7 +213,7 @@ impl Rounds {
     }
 
     /// Decides about a round after which work is left.
-    fn go_on(&mut self, judgement: Judgement, now: Left) -> Next {
+    fn after_continue(&mut self, judgement: Judgement, now: Left) -> Next {
         let left = judgement.left.as_deref().unwrap_or_default();
         let why = if !now.changed {
             "the agent printed CONTINUE, but git sees no change outside the story list".to_owned()
@@ -301,7 +301,7 @@ mod tests {
                 | Blocked(left) => (Judgement::bare(Verdict::NoSignal), left),
                 Failed => (Judgement::new(Verdict::Failed, "no"), WORK),
             };
-            let said = Said {
+            let said = RoundMessage {
                 is_unsaid: matches!(
                     end,
                     Silent(_) | InSentence(_) | UndoneInSentence(_) | TakenBack(_) | Blocked(_)

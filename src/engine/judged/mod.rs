@@ -18,7 +18,7 @@ use crate::names::{Oid, typed};
 use crate::paths::{first_few, ignoring};
 use crate::protect::Savepoint;
 use crate::refs::{KeptRef, Update};
-use crate::state::HeldTests;
+use crate::state::JudgedTree;
 
 pub(super) use put_back::{put_back, put_position_back};
 pub(super) use taken::{put_back_missing, put_back_shown, settle};
@@ -34,19 +34,19 @@ pub(super) fn ref_name(open: &Loop<'_>) -> String {
 }
 
 /// Returns the record of the judged tree, if gates or reviewers have begun.
-pub(super) fn record(open: &Loop<'_>) -> Option<HeldTests> {
+pub(super) fn record(open: &Loop<'_>) -> Option<JudgedTree> {
     open.state.held()
 }
 
 /// Returns the savepoint of the judged tree.
-pub(super) fn savepoint<'a>(open: &'a Loop<'_>, record: &HeldTests) -> Savepoint<'a> {
+pub(super) fn savepoint<'a>(open: &'a Loop<'_>, record: &JudgedTree) -> Savepoint<'a> {
     let (tree, commit) = (record.tree.clone(), record.commit.clone());
     open.checkpoint().of_judged(tree, commit, record.since)
 }
 
 /// Keeps the tree that the working index was just read into, before gates or a reviewer start. `in_place` is the tree
 /// that the work tree gets meanwhile. One `lstat` for each file, unless this tree is already kept.
-pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) -> Result<HeldTests, Error> {
+pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) -> Result<JudgedTree, Error> {
     let known = record(open).filter(|known| known.tree == *tree);
     if let Some(known) = known.filter(|known| known.in_place.as_ref() == in_place) {
         return Ok(known);
@@ -65,7 +65,7 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
     let commit = repo.commit_tree(tree, &[&below], "the judged tree").await?;
     let keep = [Update::set(ref_name(open), commit.clone())];
     open.update_refs(&keep, "ralph: the tree that is judged").await?;
-    let record = HeldTests {
+    let record = JudgedTree {
         tree: tree.clone(),
         commit,
         since,
@@ -82,7 +82,7 @@ pub(super) async fn keep(open: &Loop<'_>, tree: &Oid, in_place: Option<&Oid>) ->
 }
 
 /// Removes repositories that gates or a reviewer made among the judged files, and reports them.
-fn take_out_repositories(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
+fn take_out_repositories(open: &Loop<'_>, record: &JudgedTree) -> Result<(), Error> {
     let (site, judged) = (open.site(), savepoint(open, record));
     let trash = site.trash().join(TRASH);
     let found = judged.take_out_repositories(&trash)?;
@@ -230,7 +230,7 @@ pub(super) async fn limit(
 
 /// Keeps the content that replaced the judged tree in the work tree, before the tree is restored: an edit of the
 /// user's, or a reviewer's files. New files that were made beside gates stay.
-pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
+pub(super) async fn keep_present(open: &Loop<'_>, record: &JudgedTree) -> Result<(), Error> {
     let now = open.read_work_tree().await?;
     let git = open.git();
     let changes = git.diff_trees(record.present(), &now.tree).await?;
@@ -268,7 +268,7 @@ pub(super) async fn keep_present(open: &Loop<'_>, record: &HeldTests) -> Result<
 
 /// Restores the files of the judged tree that were replaced, unless the replacements have changed since: the user may
 /// have edited them.
-pub(super) async fn put_files_back(open: &Loop<'_>, record: &HeldTests) -> Result<(), Error> {
+pub(super) async fn put_files_back(open: &Loop<'_>, record: &JudgedTree) -> Result<(), Error> {
     let Some(shown) = &record.in_place else {
         return Ok(());
     };

@@ -7,7 +7,7 @@ use crate::fs::Durability;
 use crate::git::clear_operations;
 use crate::names::typed;
 use crate::refs::Update;
-use crate::state::HeldTests;
+use crate::state::JudgedTree;
 
 /// Name of the directory in the trash for files that were in the way.
 const TRASH: &str = "judged";
@@ -17,7 +17,7 @@ const WHY: &str = "ralph: what is judged is put back";
 
 /// Moves HEAD and the tip back if they moved, and restores files and index. Keeps the replaced content first. If this
 /// process dies half-way, the next command repeats it.
-pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: HeldTests) -> Result<(), Error> {
+pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: JudgedTree) -> Result<(), Error> {
     note(open, |noted| noted.goes_back = true);
     open.save()?;
     put_position_back(open, &held).await?;
@@ -33,7 +33,7 @@ pub(in crate::engine) async fn put_back(open: &Loop<'_>, held: HeldTests) -> Res
     open.save_for(Durability::Whole)
 }
 
-fn note(open: &Loop<'_>, change: impl FnOnce(&mut HeldTests)) {
+fn note(open: &Loop<'_>, change: impl FnOnce(&mut JudgedTree)) {
     open.state.note_running(|running| {
         if let Some(held) = &mut running.held {
             change(held);
@@ -42,7 +42,7 @@ fn note(open: &Loop<'_>, change: impl FnOnce(&mut HeldTests)) {
 }
 
 /// Moves HEAD and the tip back, and keeps the commits that were made.
-pub(in crate::engine) async fn put_position_back(open: &Loop<'_>, held: &HeldTests) -> Result<(), Error> {
+pub(in crate::engine) async fn put_position_back(open: &Loop<'_>, held: &JudgedTree) -> Result<(), Error> {
     let (now, head) = (open.position().await?, held.head());
     let moved = held.tip.clone().filter(|tip| now.tip.as_ref() != Some(tip));
     if moved.is_none() && now.head == head {

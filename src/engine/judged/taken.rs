@@ -11,7 +11,7 @@ use crate::git::index_file::GITLINK;
 use crate::git::worktree::Reading;
 use crate::names::{Oid, typed};
 use crate::paths::{first_few, shown};
-use crate::state::HeldTests;
+use crate::state::JudgedTree;
 
 /// Differences of two trees, with git's status letters.
 type Changes = Vec<(u8, Vec<u8>)>;
@@ -32,7 +32,7 @@ pub(in crate::engine) struct PutBack {
 /// checkpoint. Returns also the paths of the work that the last gate removed.
 pub(in crate::engine) async fn settle(
     open: &Loop<'_>,
-    record: &HeldTests,
+    record: &JudgedTree,
     who: &str,
     have_passed: bool,
 ) -> Result<(Reading, Vec<Vec<u8>>), Error> {
@@ -68,7 +68,7 @@ pub(in crate::engine) async fn settle(
 /// the checkpoint, permissions and empty directories.
 pub(in crate::engine) async fn put_back_missing(
     open: &Loop<'_>,
-    record: &HeldTests,
+    record: &JudgedTree,
     who: &str,
 ) -> Result<PutBack, Error> {
     take_out_repositories(open, record)?;
@@ -109,7 +109,7 @@ pub(in crate::engine) async fn put_back_missing(
 /// of the work, or git's words about an obstacle. Without `who`, restores nothing.
 pub(in crate::engine) async fn put_back_shown(
     open: &Loop<'_>,
-    record: &HeldTests,
+    record: &JudgedTree,
     held: &[Vec<u8>],
     who: Option<&str>,
 ) -> Result<Result<Vec<Vec<u8>>, String>, Error> {

@@ -23,7 +23,7 @@ use crate::refs::KeptRef;
 use crate::stories::{Listing, Story};
 
 use refusal::HookRefused;
-use run::{Call, LOG, Said};
+use run::{Call, HookResult, LOG};
 pub use table::{Hook, TABLE};
 
 /// Runs `ralph-pre-attempt`. Returns whether it ran; the inner error is the signal that asked git-ralph to stop.
@@ -51,10 +51,10 @@ pub(super) async fn before_attempt(
         log: None,
     };
     match run::call(open, call).await? {
-        Said::Nothing => Ok(Ok(false)),
-        Said::Yes => Ok(Ok(true)),
-        Said::No(why, _) => Err(refused(open, Hook::PreAttempt, why).await?),
-        Said::Interrupted(signal) => Ok(Err(signal)),
+        HookResult::Nothing => Ok(Ok(false)),
+        HookResult::Yes => Ok(Ok(true)),
+        HookResult::No(why, _) => Err(refused(open, Hook::PreAttempt, why).await?),
+        HookResult::Interrupted(signal) => Ok(Err(signal)),
     }
 }
 
@@ -105,13 +105,13 @@ pub(super) async fn before_checkpoint(
         log: Some(about.log),
     };
     let said = run::call(open, call).await?;
-    if !matches!(said, Said::Nothing) {
+    if !matches!(said, HookResult::Nothing) {
         keep_before_hook(open, &before, about).await?;
     }
     Ok(match said {
-        Said::Nothing | Said::Yes => None,
-        Said::Interrupted(signal) => Some(Refusal::Interrupted(signal)),
-        Said::No(why, tail) => Some(Refusal::Failed(why, tail)),
+        HookResult::Nothing | HookResult::Yes => None,
+        HookResult::Interrupted(signal) => Some(Refusal::Interrupted(signal)),
+        HookResult::No(why, tail) => Some(Refusal::Failed(why, tail)),
     })
 }
 
@@ -150,9 +150,9 @@ pub(super) async fn before_finish(open: &Loop<'_>, how: &str, branch: Option<Str
         log: None,
     };
     match run::call(open, call).await? {
-        Said::Nothing | Said::Yes => Ok(()),
-        Said::No(why, _) => Err(refused(open, Hook::PreFinish, why).await?),
-        Said::Interrupted(signal) => Err(Error::Stopped(signal)),
+        HookResult::Nothing | HookResult::Yes => Ok(()),
+        HookResult::No(why, _) => Err(refused(open, Hook::PreFinish, why).await?),
+        HookResult::Interrupted(signal) => Err(Error::Stopped(signal)),
     }
 }
 
@@ -170,12 +170,12 @@ pub(super) async fn tell_hooks(open: &Loop<'_>, about: Option<About<'_>>) -> Res
             log: about.map(|about| about.log),
         };
         match run::call(open, call).await? {
-            Said::Nothing => continue,
-            Said::Yes => {}
-            Said::No(why, _) => {
+            HookResult::Nothing => continue,
+            HookResult::Yes => {}
+            HookResult::No(why, _) => {
                 open.tell(format!("warning: the hook {} failed ({why})", hook.name()));
             }
-            Said::Interrupted(_) => {
+            HookResult::Interrupted(_) => {
                 open.tell(format!("warning: the hook {} was stopped", hook.name()));
             }
         }

@@ -34,7 +34,7 @@ pub(super) struct Call<'a> {
 }
 
 /// The result of a hook.
-pub(super) enum Said {
+pub(super) enum HookResult {
     /// There is no such hook.
     Nothing,
     /// The hook succeeded.
@@ -90,14 +90,14 @@ fn is_for_newer_git(open: &Loop<'_>, hook: Hook) -> Result<bool, FileError> {
 }
 
 /// Runs a hook to its end.
-pub(super) async fn call(open: &Loop<'_>, call: Call<'_>) -> Result<Said, Error> {
+pub(super) async fn call(open: &Loop<'_>, call: Call<'_>) -> Result<HookResult, Error> {
     let hook = call.hook;
     if !may_be(open, hook).await? {
-        return Ok(Said::Nothing);
+        return Ok(HookResult::Nothing);
     }
     if let Some(why) = origin::refusal(open, hook).await? {
         open.tell(format!("warning: {why}"));
-        return Ok(Said::Nothing);
+        return Ok(HookResult::Nothing);
     }
     let options: &[&str] = match hook_run(open).await? {
         HookRun::Configured => &["--allow-unknown-hook-name", "--ignore-missing"],
@@ -106,12 +106,12 @@ pub(super) async fn call(open: &Loop<'_>, call: Call<'_>) -> Result<Said, Error>
                 "warning: {} is a hook of the configuration, which needs git 2.54",
                 hook.name()
             ));
-            return Ok(Said::Nothing);
+            return Ok(HookResult::Nothing);
         }
         HookRun::Files => &["--ignore-missing"],
         HookRun::Missing => {
             let why = "git hook run needs git 2.36 or later".to_owned();
-            return Ok(Said::No(why, OutputTail::default()));
+            return Ok(HookResult::No(why, OutputTail::default()));
         }
     };
     open.tell(format!("hook: {}", hook.name()));
@@ -188,7 +188,7 @@ fn subject(what: &What) -> (Option<&str>, Option<u32>) {
     }
 }
 
-async fn run_hook(open: &Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
+async fn run_hook(open: &Loop<'_>, job: Job, log: File) -> Result<HookResult, Error> {
     // The signal that stopped the attempt must not stop its hooks; only a further signal does.
     let stop = open.context.stop.renewed();
     let passed = run_command(open, job, &log, stop).await?;
@@ -197,8 +197,8 @@ async fn run_hook(open: &Loop<'_>, job: Job, log: File) -> Result<Said, Error> {
         open.site().remove_stale_locks(&open.state.change).await?;
     }
     Ok(match passed {
-        Passed::Yes => Said::Yes,
-        Passed::No(failure) => Said::No(failure.why, failure.tail),
-        Passed::Interrupted(signal) => Said::Interrupted(signal),
+        Passed::Yes => HookResult::Yes,
+        Passed::No(failure) => HookResult::No(failure.why, failure.tail),
+        Passed::Interrupted(signal) => HookResult::Interrupted(signal),
     })
 }

@@ -22,7 +22,7 @@ use crate::git::{RefInfo, StagedEntry, locks, oid_of};
 use crate::names::{Change, Oid};
 use crate::paths::{first_few, real};
 use crate::prompt::{self, Template};
-use crate::settings::{BoxMode, Least, LoopCommands, LoopSettings, Mark, Options, Settings, Strategy};
+use crate::settings::{BoxMode, LoopCommands, LoopSettings, Mark, MinimumBox, Options, Settings, Strategy};
 use crate::state::{self, Linked, State, Store};
 use crate::stories::{Listing, Source};
 
@@ -84,7 +84,7 @@ impl StartOptions {
             mark: self.settings.mark,
             plain: self.typed.plain,
             gates: Vec::new(),
-            least: Least {
+            least: MinimumBox {
                 mode: match self.typed.plain.boxed {
                     Some(_) => BoxMode::Off,
                     None => self.settings.boxing.of_tree.mode,

@@ -14,7 +14,7 @@ use crate::git::oid_of;
 use crate::names::Oid;
 use crate::paths::shown;
 use crate::refs::KeptRef;
-use crate::state::{Accepted, Completed, Intent, RedoPlan, Redone, State, Stood, Undone, Verdict};
+use crate::state::{Accepted, ApprovedRange, Completed, Intent, RedoPlan, Redone, State, Undone, Verdict};
 
 /// A completed story with its checkpoint.
 type Made<'s> = (&'s Completed, &'s Accepted);
@@ -166,9 +166,9 @@ async fn before(open: &Loop<'_>, made: &[Made<'_>], words: Option<String>) -> Re
     common.checkpoint_tree = repo.git.tree_of(&common.checkpoint).await?;
     let starts = made.iter().skip(1).map(|(_, work)| &work.from).chain([&last]);
     let edits: Vec<(&Oid, &Oid)> = made.iter().map(|(_, work)| &work.to).zip(starts).collect();
-    let stood = common.stood.clone();
+    let approved = common.approved.clone();
     common
-        .stood
+        .approved
         .retain(|one| edits.iter().all(|(from, to)| one.to != **from && one.to != **to));
     for (from, to) in edits.into_iter().filter(|(from, to)| from != to) {
         let merged = repo.merge(from, &common.checkpoint_tree, to).await?;
@@ -184,8 +184,8 @@ async fn before(open: &Loop<'_>, made: &[Made<'_>], words: Option<String>) -> Re
         let commit = repo
             .commit_tree(&tree, &[&common.checkpoint], message.trim_end())
             .await?;
-        if stood.iter().any(|one| one.from == *from) {
-            common.stood.push(Stood {
+        if approved.iter().any(|one| one.from == *from) {
+            common.approved.push(ApprovedRange {
                 from: common.checkpoint.clone(),
                 to: commit.clone(),
             });

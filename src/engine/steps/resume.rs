@@ -115,7 +115,7 @@ pub async fn resume<'o>(
         unchanged: 0,
         listed: None,
         list: ListNotes::default(),
-        stood: Vec::new(),
+        approved: Vec::new(),
     };
     let before = Before {
         anchor,

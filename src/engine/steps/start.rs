@@ -233,7 +233,7 @@ async fn compute(
         unchanged: 0,
         listed: Some(listed(&found.listing, &[], None)),
         list: ListNotes::of_length(found.listing.stories.len()),
-        stood: Vec::new(),
+        approved: Vec::new(),
     };
     let before = Before {
         snapshot,

@@ -100,7 +100,7 @@ async fn accept(open: &mut Loop<'_>, plan: CheckpointPlan, stash: Option<StashLi
         slot = open.state.running().and_then(|running| running.side);
         open.state.end_running();
         if let (true, Some(before)) = (plan.stands, &plan.before) {
-            open.stand_for(before.clone());
+            open.approve_changes(before.clone());
         }
         open.advance(|progress| progress.end(Verdict::Complete, None, None))?;
         let done = open.state.common.progress.completed.last_mut();

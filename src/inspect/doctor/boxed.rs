@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::error::advice::Advise;
 use crate::fs::seen;
 use crate::git::RepoLayout;
-use crate::inspect::box_filters::loose;
+use crate::inspect::box_filters::unboxed_filters;
 use crate::sandbox::{self, Belongings, Mount, Site};
 use crate::settings::{BoxMode, Settings};
 
@@ -67,7 +67,7 @@ pub(super) async fn examine(
         }
     }
     if settings.boxing.mode != BoxMode::Off {
-        for filter in loose(top).await.unwrap_or_default() {
+        for filter in unboxed_filters(top).await.unwrap_or_default() {
             notes.advice(filter.message(), filter.hint());
         }
     }

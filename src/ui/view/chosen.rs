@@ -103,7 +103,7 @@ impl Chosen {
     }
 
     /// Shows the end of the output, or the beginning of a page.
-    pub fn begin_anew(&mut self) {
+    pub fn reset_position(&mut self) {
         (self.below, self.found) = (0, None);
         if let Some((_, below)) = &mut self.page {
             *below = usize::MAX;
@@ -164,7 +164,7 @@ impl Chosen {
     /// Chooses a story, and this attempt or its latest.
     pub fn choose(&mut self, story: usize, attempt: Option<usize>) {
         (self.story, self.attempt) = (Some(story), attempt);
-        self.begin_anew();
+        self.reset_position();
     }
 
     /// Goes to the next failed attempt, or the previous one, in list order, with wrap-around.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::agent::decode::{Usage, sum_of_costs};
 use crate::events::{self, Event, What};
-use crate::inspect::beside::Beside;
+use crate::inspect::beside::ParallelAttempt;
 use crate::inspect::follow::News;
 use crate::state::{AgentSession, AwaitingChoice, Phase, Running, State, Verdict};
 use crate::ui::shown::plain;
@@ -83,7 +83,7 @@ pub struct Attempt {
     /// The files that it changed, and the lines that it added and removed, once it has ended.
     pub size: Option<(u64, u64, u64)>,
     /// Its side and work tree, if it is made beside others, and the loop has not taken it in yet.
-    pub beside: Option<Box<Beside>>,
+    pub beside: Option<Box<ParallelAttempt>>,
 }
 
 impl Attempt {
@@ -369,7 +369,7 @@ impl Model {
     }
 
     /// Applies the parallel attempts, whose events follow once the loop takes them in.
-    fn beside(&mut self, running: &[Beside]) {
+    fn beside(&mut self, running: &[ParallelAttempt]) {
         for story in &mut self.stories {
             let before = story.attempts.len();
             story.attempts.retain(|attempt| attempt.beside.is_none());

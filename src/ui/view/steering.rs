@@ -418,7 +418,7 @@ impl View {
         if at < self.setup.loops.len() && at != self.at {
             self.at = at;
             (self.chosen.story, self.chosen.attempt, self.page) = (None, None, None);
-            self.chosen.begin_anew();
+            self.chosen.reset_position();
         }
     }
 

@@ -139,7 +139,7 @@ fn output_and_checkpoint_name_changed_tests_whose_originals_passed() {
     // From then on those of the user are held too.
     let agent = sandbox.completing("echo '# more' >>app.sh");
     sandbox.step("next", &agent).exits(0).says(
-        "these tests changed; the gates also pass with them as you last stood for them: tests/value.sh (changed)",
+        "these tests changed; the gates also pass with them as you last approved them: tests/value.sh (changed)",
     );
 }
 
@@ -310,11 +310,11 @@ fn two_stories_do_not_weaken_a_test_together() {
         sandbox.start();
         sandbox.step("next", &sandbox.completing(first)).exits(0);
         let refused = sandbox.step("next", &sandbox.completing(second)).exits(3);
-        refused.says("with these files as the user last stood for them, the gate");
+        refused.says("with these files as the user last approved them, the gate");
         assert_eq!(sandbox.verdict(), "gate_failed", "{first}");
         sandbox.is_at_checkpoint();
         let honest = sandbox.step("retry", &sandbox.completing("echo x >new")).exits(0);
-        honest.says("as you last stood for them");
+        honest.says("as you last approved them");
         let rests_on = sandbox.attempts().last().unwrap()["rests_on"].to_string();
         assert!(rests_on.contains("\"tests\""), "{first}: {rests_on}");
     }
@@ -329,7 +329,7 @@ fn a_test_that_two_stories_change_is_held_to_both_versions() {
     let output = sandbox.step("next", &agent).exits(0);
     output
         .says("the gates also pass with them as they were: tests/value.sh (changed)")
-        .says("the gates also pass with them as you last stood for them: tests/value.sh (changed)");
+        .says("the gates also pass with them as you last approved them: tests/value.sh (changed)");
     let agent = sandbox
         .completing("echo '# more' >>tests/value.sh; echo new >tests/new; echo tests/new >>.gitignore");
     sandbox.step("next", &agent).exits(0);
@@ -391,7 +391,7 @@ fn renamed_test_that_is_in_the_way_of_the_old_one_is_absent() {
         sandbox
             .step("next", &sandbox.completing("echo x >new"))
             .exits(0)
-            .says("as you last stood for them");
+            .says("as you last approved them");
     }
 }
 
@@ -416,7 +416,7 @@ fn test_that_an_attempt_added_hides_none_of_the_user() {
             sandbox
                 .step("retry", &sandbox.completing("echo x >new"))
                 .exits(0)
-                .says("the gates also pass with them as you last stood for them: tests/");
+                .says("the gates also pass with them as you last approved them: tests/");
         }
     }
 }
@@ -453,7 +453,7 @@ fn test_changes_by_the_user_become_the_held_version() {
     let allowed = ["next", CHANGE, "--allow-test-changes", "--", &agent];
     sandbox.ralph(&allowed).exits(0);
     sandbox.step("next", &sandbox.completing(breaks)).exits(0);
-    // What is found between two attempts of one run stands for nothing.
+    // What is found between two attempts of one run approves nothing.
     let sandbox = project(2);
     sandbox.hook(
         "ralph-post-checkpoint",
@@ -467,7 +467,7 @@ fn test_changes_by_the_user_become_the_held_version() {
     sandbox
         .ralph(&run)
         .exits(4)
-        .says("as the user last stood for them");
+        .says("as the user last approved them");
 }
 
 #[test]

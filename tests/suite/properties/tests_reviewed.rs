@@ -21,7 +21,7 @@ fn rests_on(sandbox: &Sandbox) -> String {
     sandbox.attempts().pop().unwrap()["rests_on"].to_string()
 }
 
-/// Whether the state says that anything is stood for.
+/// Whether the state says that the user approved anything.
 fn is_stood_for(sandbox: &Sandbox) -> bool {
     sandbox
         .read(".git/ralph/add-login.toml")
@@ -61,7 +61,7 @@ fn change_of_tests_that_a_reviewer_accepts_is_held_from_then_on() {
         r#"["promise","gates","tests","tests-reviewed","review"]"#
     );
     assert!(!sandbox.noted("review").contains("You decide"));
-    // Without the reviewer's word, what was stood for is gone with its story.
+    // Without the reviewer's word, what was approved is gone with its story.
     sandbox.ralph(&["redo", "1", "--force"]).exits(0);
     assert!(!is_stood_for(&sandbox));
 }
@@ -81,7 +81,7 @@ fn reviewer_decides_each_time_about_what_an_earlier_story_changed_without_it() {
                 &sandbox.completing(&format!("echo 'echo {number}' >app.sh")),
             )
             .exits(0)
-            .says("with these tests as you last stood for them, and the reviewer decides: tests/value.sh");
+            .says("with these tests as you last approved them, and the reviewer decides: tests/value.sh");
         assert_eq!(
             rests_on(&sandbox),
             r#"["promise","gates","tests-reviewed","review"]"#

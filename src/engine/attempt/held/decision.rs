@@ -4,7 +4,7 @@ use crate::settings::{GateScripts, NewTests, TestChanges, TestRules};
 
 /// The change that an attempt made to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum FileChange {
     /// It differs from the last checkpoint.
     Changed,
     /// It was deleted.
@@ -15,7 +15,7 @@ pub(super) enum Deed {
     Hidden,
 }
 
-impl Deed {
+impl FileChange {
     fn is_new(self) -> bool {
         matches!(self, Self::New | Self::Hidden)
     }
@@ -32,17 +32,17 @@ impl Deed {
 
 /// The treatment of the file in the second run of gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Treatment {
     /// It is restored from the checkpoint.
-    PutBack,
+    Restored,
     /// It is removed.
-    Away,
+    Removed,
     /// It stays as the attempt left it; a message names it.
-    LetPass,
+    Allowed,
     /// The attempt fails.
     Refused,
     /// Not a test; ignored.
-    Unconcerned,
+    NotATest,
 }
 
 /// The changes that the settings allow.
@@ -79,29 +79,29 @@ impl Rules {
     }
 
     /// Returns the treatment of a file that is a test, the script of a gate, or both.
-    pub fn fate(self, deed: Deed, is_test: bool, is_script: bool) -> Fate {
-        let of_test = match (is_test, deed) {
-            (false, _) => Fate::Unconcerned,
-            (true, Deed::New | Deed::Hidden) => match self.new_tests {
-                NewTests::Apart => Fate::Away,
-                NewTests::Allow => Fate::LetPass,
-                NewTests::Refuse => Fate::Refused,
+    pub fn treatment(self, change: FileChange, is_test: bool, is_script: bool) -> Treatment {
+        let of_test = match (is_test, change) {
+            (false, _) => Treatment::NotATest,
+            (true, FileChange::New | FileChange::Hidden) => match self.new_tests {
+                NewTests::Apart => Treatment::Removed,
+                NewTests::Allow => Treatment::Allowed,
+                NewTests::Refuse => Treatment::Refused,
             },
-            (true, Deed::Changed | Deed::Deleted) => match self.test_changes {
-                TestChanges::Held => Fate::PutBack,
-                TestChanges::Allow => Fate::LetPass,
-                TestChanges::Refuse => Fate::Refused,
+            (true, FileChange::Changed | FileChange::Deleted) => match self.test_changes {
+                TestChanges::Held => Treatment::Restored,
+                TestChanges::Allow => Treatment::Allowed,
+                TestChanges::Refuse => Treatment::Refused,
             },
         };
         match of_test {
-            Fate::Unconcerned | Fate::LetPass if is_script && !deed.is_new() => {
+            Treatment::NotATest | Treatment::Allowed if is_script && !change.is_new() => {
                 if self.release_scripts {
-                    Fate::LetPass
+                    Treatment::Allowed
                 } else {
-                    Fate::PutBack
+                    Treatment::Restored
                 }
             }
-            fate => fate,
+            treatment => treatment,
         }
     }
 }
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn settings_decide_the_treatment_of_each_test_change() {
-        use Deed::{Changed, Deleted, New};
-        use Fate::{Away, LetPass, PutBack, Refused, Unconcerned};
+        use FileChange::{Changed, Deleted, New};
+        use Treatment::{Allowed, NotATest, Refused, Removed, Restored};
         let rules = |test_changes, new_tests, release_scripts| Rules {
             test_changes,
             new_tests,
@@ -125,25 +125,25 @@ mod tests {
         let released = rules(TestChanges::Allow, NewTests::Allow, true);
         // For a test, a script of a gate, and a file that is both: changed, deleted, new.
         let (test, script, both, neither) = ((true, false), (false, true), (true, true), (false, false));
-        for (rules, what, fates) in [
-            (held, test, [PutBack, PutBack, Away]),
-            (held, script, [PutBack, PutBack, Unconcerned]),
-            (held, both, [PutBack, PutBack, Away]),
+        for (rules, what, treatments) in [
+            (held, test, [Restored, Restored, Removed]),
+            (held, script, [Restored, Restored, NotATest]),
+            (held, both, [Restored, Restored, Removed]),
             (refuse, test, [Refused, Refused, Refused]),
-            (refuse, script, [PutBack, PutBack, Unconcerned]),
+            (refuse, script, [Restored, Restored, NotATest]),
             (refuse, both, [Refused, Refused, Refused]),
-            (allow, test, [LetPass, LetPass, LetPass]),
-            (allow, script, [PutBack, PutBack, Unconcerned]),
-            (allow, both, [PutBack, PutBack, LetPass]),
-            (released, test, [LetPass, LetPass, LetPass]),
-            (released, script, [LetPass, LetPass, Unconcerned]),
-            (released, both, [LetPass, LetPass, LetPass]),
-            (held, neither, [Unconcerned; 3]),
+            (allow, test, [Allowed, Allowed, Allowed]),
+            (allow, script, [Restored, Restored, NotATest]),
+            (allow, both, [Restored, Restored, Allowed]),
+            (released, test, [Allowed, Allowed, Allowed]),
+            (released, script, [Allowed, Allowed, NotATest]),
+            (released, both, [Allowed, Allowed, Allowed]),
+            (held, neither, [NotATest; 3]),
         ] {
-            let found = [Changed, Deleted, New].map(|deed| rules.fate(deed, what.0, what.1));
-            assert_eq!(found, fates, "{rules:?} {what:?}");
-            let hidden = rules.fate(Deed::Hidden, what.0, what.1);
-            assert_eq!(hidden, fates[2], "{rules:?} {what:?}");
+            let found = [Changed, Deleted, New].map(|change| rules.treatment(change, what.0, what.1));
+            assert_eq!(found, treatments, "{rules:?} {what:?}");
+            let hidden = rules.treatment(FileChange::Hidden, what.0, what.1);
+            assert_eq!(hidden, treatments[2], "{rules:?} {what:?}");
         }
     }
 }

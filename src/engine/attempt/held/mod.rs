@@ -2,21 +2,21 @@
 //! last checkpoint, if an attempt changed some.
 //!
 //! `scripts` finds the scripts in a gate's shell line, `seen` new tests that are hidden, `touched` the changed files,
-//! `decision` chooses the treatment of each, and `stood` finds the versions of tests that the user approved: if an
+//! `decision` chooses the treatment of each, and `approved_versions` finds the tests as the user approved them: if an
 //! earlier attempt changed these, the gates run with them too. With `ralph.heldBy=review` the reviewers decide about
 //! tests with which the gates fail. `asked_for` finds the files that a failed attempt asks for. Meanwhile `judged`
 //! keeps the judged tree: if this process is killed, the next command restores it.
 
+mod approved_versions;
 mod asked_for;
 mod decision;
 mod scripts;
 mod seen;
-mod stood;
 mod touched;
 
 use std::collections::{BTreeMap, HashSet};
 
-use self::decision::{Deed, Fate, Rules};
+use self::decision::{FileChange, Rules, Treatment};
 use self::touched::{Found, Touched, find, pathspecs, scripts};
 use super::begun::Begun;
 use super::gates::{GateTime, Round, run_round};
@@ -29,7 +29,7 @@ use crate::git::{Git, StagedEntry};
 use crate::names::{OUTPUT, Oid, typed};
 use crate::paths::{first_few, shown};
 use crate::settings::{GateScripts, Settings};
-use crate::state::{HeldTests, Verdict};
+use crate::state::{JudgedTree, Verdict};
 pub(crate) use asked_for::asked_for;
 pub(super) use seen::{Seen, see};
 
@@ -64,7 +64,7 @@ impl ForReview {
 
     /// Adds the held files of a comparison with a tree.
     fn add(&mut self, found: &Found, tree: &Oid) {
-        let files = found.held().filter(|file| file.deed != Deed::Hidden);
+        let files = found.held().filter(|file| file.change != FileChange::Hidden);
         self.files
             .extend(files.map(|file| (file.path.clone(), tree.clone())));
     }
@@ -139,18 +139,18 @@ pub(super) async fn judge(
         "submodules among the tests changed, and submodules are not held to what they were",
         &found.submodules,
     );
-    if !found.has_none(Fate::Refused) {
+    if !found.has_none(Treatment::Refused) {
         let reason = format!(
             "these tests must stay as they were (ralph.testChanges): {}",
-            named(found.with(Fate::Refused))
+            named(found.with(Treatment::Refused))
         );
         tell_leave(open);
         return Ok(Err(Judgement::new(Verdict::GateFailed, reason)));
     }
-    let mut stood = stood::trees(open, &pathspecs(open, settings)).await?;
-    stood.retain(|group| !group.contains(&checkpoint));
+    let mut approved = approved_versions::trees(open, &pathspecs(open, settings)).await?;
+    approved.retain(|group| !group.contains(&checkpoint));
     let mut by_person = Vec::new();
-    for group in stood {
+    for group in approved {
         let mut compared = Vec::new();
         for tree in group {
             let found = find(open, &tree, settings, rules.lenient(), before, after).await?;
@@ -159,7 +159,7 @@ pub(super) async fn judge(
         by_person.push(compared);
     }
     // Reviewers do not see files that no checkpoint takes in.
-    let is_hidden = |file: &Touched| file.deed == Deed::Hidden;
+    let is_hidden = |file: &Touched| file.change == FileChange::Hidden;
     let of_person = || by_person.iter().flatten();
     let mut all = of_person().map(|(_, found)| found).chain([&found]);
     let is_seen = !all.any(|found| found.files.iter().any(is_hidden));
@@ -216,10 +216,10 @@ pub(super) async fn judge(
     if proof.for_review.refused.is_some() {
         proof.rests_on.retain(|basis| *basis == Basis::TestChangesAllowed);
     }
-    if !found.has_none(Fate::LetPass) {
+    if !found.has_none(Treatment::Allowed) {
         open.tell(format!(
             "these tests changed, which is allowed: {}",
-            named(found.with(Fate::LetPass))
+            named(found.with(Treatment::Allowed))
         ));
     }
     Ok(Ok(proof))
@@ -234,7 +234,7 @@ async fn run_held(
     (after, has_run): (&Seen, &mut bool),
     proof: &mut Proof,
 ) -> Result<Option<Refused>, Error> {
-    if found.has_none(Fate::PutBack) && found.has_none(Fate::Away) {
+    if found.has_none(Treatment::Restored) && found.has_none(Treatment::Removed) {
         return Ok(None);
     }
     if std::mem::replace(has_run, true) {
@@ -266,7 +266,7 @@ async fn rests_on(
 ) -> Result<Vec<Basis>, Error> {
     let pathspecs = &settings.tests.pathspecs;
     let files = || found.iter().flat_map(|found| &found.files);
-    let are_held = !files().any(|file| file.is_test && file.fate == Fate::LetPass);
+    let are_held = !files().any(|file| file.is_test && file.treatment == Treatment::Allowed);
     let mut rests_on = Vec::new();
     if !pathspecs.is_empty()
         && are_held
@@ -274,10 +274,10 @@ async fn rests_on(
     {
         rests_on.push(Basis::Tests);
     }
-    if files().any(|file| !file.is_test && file.fate == Fate::PutBack) {
+    if files().any(|file| !file.is_test && file.treatment == Treatment::Restored) {
         rests_on.push(Basis::GateScript);
     }
-    if files().any(|file| file.fate == Fate::LetPass) {
+    if files().any(|file| file.treatment == Treatment::Allowed) {
         rests_on.push(Basis::TestChangesAllowed);
     }
     Ok(rests_on)
@@ -297,7 +297,7 @@ impl Since {
     fn words(self) -> &'static str {
         match self {
             Self::Checkpoint => "as they were",
-            Self::Person => "as you last stood for them",
+            Self::Person => "as you last approved them",
         }
     }
 }
@@ -305,7 +305,7 @@ impl Since {
 /// Names files, each with the change made to it.
 fn named<'t>(files: impl Iterator<Item = &'t Touched>) -> String {
     let names: Vec<Vec<u8>> = files
-        .map(|file| [file.path.as_slice(), b" (", file.deed.name().as_bytes(), b")"].concat())
+        .map(|file| [file.path.as_slice(), b" (", file.change.name().as_bytes(), b")"].concat())
         .collect();
     first_few(&names).join(", ")
 }
@@ -319,7 +319,7 @@ pub(crate) fn tell_leave(open: &Loop<'_>) {
 
 /// Tells the user what to do if a gate runs the work itself.
 fn tell_product(open: &Loop<'_>, found: &Found) {
-    if let Some(script) = found.with(Fate::PutBack).find(|file| !file.is_test) {
+    if let Some(script) = found.with(Treatment::Restored).find(|file| !file.is_test) {
         open.tell(format!(
             "if {} is the work, which the gate runs, and no script of the gate: git config --add ralph.gateScripts {}",
             shown(&script.path),
@@ -345,10 +345,13 @@ async fn second_run(
     tree: &Oid,
 ) -> Result<Result<Vec<GateTime>, Refused>, Error> {
     let entries: Vec<StagedEntry> = found
-        .with(Fate::PutBack)
+        .with(Treatment::Restored)
         .filter_map(|file| file.was.clone())
         .collect();
-    let away: Vec<Vec<u8>> = found.with(Fate::Away).map(|file| file.path.clone()).collect();
+    let away: Vec<Vec<u8>> = found
+        .with(Treatment::Removed)
+        .map(|file| file.path.clone())
+        .collect();
     let put_back: Vec<Vec<u8>> = entries.iter().map(|entry| entry.path.clone()).collect();
     let scratch = open.site().file("held.index");
     let held = open.repo().tree_with(&scratch, tree, &entries, &away).await?;
@@ -384,7 +387,7 @@ async fn second_run(
                 ),
                 Since::Person => {
                     format!(
-                        "what attempts have made of {files}; with these files as the user last stood for them"
+                        "what attempts have made of {files}; with these files as the user last approved them"
                     )
                 }
             };
@@ -418,7 +421,7 @@ enum Held {
 async fn hold_and_run(
     open: &Loop<'_>,
     begun: &Begun,
-    record: &HeldTests,
+    record: &JudgedTree,
     put_back: &[Vec<u8>],
 ) -> Result<Held, Error> {
     let (checkpoint, held) = (open.checkpoint(), record.present());

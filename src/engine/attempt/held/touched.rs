@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decision::{Deed, Fate, Rules};
+use super::decision::{FileChange, Rules, Treatment};
 use super::scripts::scripts_of;
 use super::seen::Seen;
 use crate::engine::Loop;
@@ -17,8 +17,8 @@ pub(super) struct Touched {
     pub path: Vec<u8>,
     /// True if `ralph.tests` names it; false if it is only the script of a gate.
     pub is_test: bool,
-    pub deed: Deed,
-    pub fate: Fate,
+    pub change: FileChange,
+    pub treatment: Treatment,
     /// The entry of the tree that it is compared with.
     pub was: Option<StagedEntry>,
 }
@@ -33,19 +33,19 @@ pub(super) struct Found {
 
 impl Found {
     /// Returns the files with this fate.
-    pub fn with(&self, fate: Fate) -> impl Iterator<Item = &Touched> {
-        self.files.iter().filter(move |file| file.fate == fate)
+    pub fn with(&self, treatment: Treatment) -> impl Iterator<Item = &Touched> {
+        self.files.iter().filter(move |file| file.treatment == treatment)
     }
 
     /// Returns the files that the second run of gates does not use as the attempt left them.
     pub fn held(&self) -> impl Iterator<Item = &Touched> {
-        let is_held = |file: &&Touched| matches!(file.fate, Fate::PutBack | Fate::Away);
+        let is_held = |file: &&Touched| matches!(file.treatment, Treatment::Restored | Treatment::Removed);
         self.files.iter().filter(is_held)
     }
 
     /// Returns whether no file has this fate.
-    pub fn has_none(&self, fate: Fate) -> bool {
-        self.with(fate).next().is_none()
+    pub fn has_none(&self, treatment: Treatment) -> bool {
+        self.with(treatment).next().is_none()
     }
 }
 
@@ -105,25 +105,25 @@ pub(super) async fn find(
             found.submodules.push(path);
             continue;
         }
-        let deed = match (&change.was, &change.is) {
-            (Some(_), None) => Deed::Deleted,
-            (Some(_), Some(_)) => Deed::Changed,
-            (None, _) if before.hidden.contains(&path) || after.hidden.contains(&path) => Deed::Hidden,
-            (None, _) => Deed::New,
+        let kind = match (&change.was, &change.is) {
+            (Some(_), None) => FileChange::Deleted,
+            (Some(_), Some(_)) => FileChange::Changed,
+            (None, _) if before.hidden.contains(&path) || after.hidden.contains(&path) => FileChange::Hidden,
+            (None, _) => FileChange::New,
         };
-        let fate = rules.fate(deed, is_test, is_script);
-        if fate != Fate::Unconcerned {
+        let treatment = rules.treatment(kind, is_test, is_script);
+        if treatment != Treatment::NotATest {
             found.files.push(Touched {
                 path,
                 is_test,
-                deed,
-                fate,
+                change: kind,
+                treatment,
                 was: change.was,
             });
         }
     }
     // Where no test was, no new one can weaken it, and the gates may need one to pass at all.
-    let is_new = |file: &Touched| file.is_test && file.fate == Fate::Away;
+    let is_new = |file: &Touched| file.is_test && file.treatment == Treatment::Removed;
     let pathspecs = &settings.tests.pathspecs;
     if found.files.iter().any(is_new) && !open.repo().has_file_of(base, pathspecs).await? {
         found.files.retain(|file| !is_new(file));

@@ -7,14 +7,14 @@ use crate::engine::watch::{self, Watch, Who};
 use crate::engine::{Loop, judged};
 use crate::error::Error;
 use crate::names::Oid;
-use crate::state::HeldTests;
+use crate::state::JudgedTree;
 
 /// The state of the repository before a reviewer runs.
 pub(super) struct Before {
     /// The tree of the work tree.
     pub tree: Oid,
     position: Position,
-    record: HeldTests,
+    record: JudgedTree,
     watch: Option<Watch>,
 }
 

@@ -79,13 +79,13 @@ pub(crate) fn agent_of_attempt(
 
 /// Returns whether the run lets this story change tests: the story that it attempts first, or each.
 pub(super) fn may_change_tests(
-    released: &mut Option<String>,
+    allowed: &mut Option<String>,
     options: &AttemptOptions,
     story: &Story,
 ) -> bool {
     match options.leave {
         None => false,
         Some(Leave::All) => true,
-        Some(Leave::Story) => *released.get_or_insert_with(|| story.id.clone()) == story.id,
+        Some(Leave::Story) => *allowed.get_or_insert_with(|| story.id.clone()) == story.id,
     }
 }

@@ -277,7 +277,7 @@ async fn attempt_once(
     }
     commit_manual_edits(open, &story.id).await?;
     if is_typed {
-        open.stand_for(before);
+        open.approve_changes(before);
     }
     if lifecycle_hooks::tell_hooks(open, None).await? {
         // Changes by such a hook are not the attempt's work either; no hook runs for this checkpoint.
@@ -285,7 +285,7 @@ async fn attempt_once(
         open.due.borrow_mut().clear();
     }
     let mut settings = settings.clone();
-    if may_change_tests(&mut open.released, options, &story) {
+    if may_change_tests(&mut open.story_that_may_change_tests, options, &story) {
         settings.tests.allow();
     }
     let settings = &settings;

@@ -18,7 +18,7 @@ use crate::engine::attempt::backoff::{Backoff, Unanswered, Unavailable, wait_for
 use crate::engine::attempt::begun::Begun;
 use crate::engine::attempt::facts::Facts;
 use crate::engine::attempt::outcome::Outcome;
-use crate::engine::attempt::rounds::{Left, Next, Rounds, Said, Uncounted, WhyUnchanged};
+use crate::engine::attempt::rounds::{Left, Next, RoundMessage, Rounds, Uncounted, WhyUnchanged};
 use crate::engine::attempt::verdict::{Judgement, Unjudged};
 use crate::engine::attempt::with_messages;
 use crate::engine::boxed::{self, Confinement, Inside};
@@ -210,7 +210,7 @@ async fn decide(
     work: &mut Work,
 ) -> Next {
     let judgement = outcome.judgement.clone();
-    let said = Said {
+    let said = RoundMessage {
         is_unsaid: outcome.is_unsaid(),
         is_undone: outcome.says_undone(),
         uncounted: outcome.uncounted(),

@@ -51,7 +51,7 @@ pub enum Taken {
     /// Something other than the agent ended it; it does not count. The refusal is for a second one in a row.
     Broken(AttemptRefusal),
     /// Its story is no longer to be done; the work is kept.
-    Needless,
+    Obsolete,
 }
 
 /// Turns the results of a side into an attempt of the loop, with the side's verdict; if that is `complete`, the work is
@@ -82,24 +82,24 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     let story = story.filter(|_| !open.state.progress().skipped.contains(&id));
     let Some(story) = story else {
         keep(open, &made, "the story is not to be done any more").await?;
-        return Ok(Taken::Needless);
+        return Ok(Taken::Obsolete);
     };
     let is_open = |id: &&String| listing.find(id).is_some_and(|other| !other.done);
     if let Some(other) = story.depends_on.iter().flatten().find(is_open) {
         let why = format!("story {other}, for which it waits, is open again");
         keep(open, &made, &why).await?;
-        return Ok(Taken::Needless);
+        return Ok(Taken::Obsolete);
     }
     if made.base != *open.state.checkpoint()
         && !open.git().is_ancestor(open.state.initial(), &made.base).await?
     {
         keep(open, &made, "it was made for an earlier loop").await?;
-        return Ok(Taken::Needless);
+        return Ok(Taken::Obsolete);
     }
     open.advance(|progress| progress.turn_to(&id))?;
     if open.state.phase() == Phase::Exhausted {
         keep(open, &made, "the story has no retries left").await?;
-        return Ok(Taken::Needless);
+        return Ok(Taken::Obsolete);
     }
     let step = open.state.progress().next_step();
     put_branch_back(open).await?;
@@ -108,7 +108,7 @@ pub async fn take_in(open: &mut Loop<'_>, made: Made, options: &AttemptOptions) 
     let mut outcome = outcome_of(open, &made, &agent);
     let beside = completed_since(open, &made).len();
     open.puts_off = open.puts_off.map(|_| beside);
-    let (mut beside, tree) = look_at_work(open, &made, &story, &mut outcome).await?;
+    let (mut beside, tree) = read_work(open, &made, &story, &mut outcome).await?;
     // Decided before the verdict names the ref that keeps the work.
     let name = open.change().attempt_ref(&id, numbers::next_number(open, &id)?);
     let kept = beside
@@ -226,7 +226,7 @@ async fn has_same_words(open: &Loop<'_>, made: &Made, id: &str) -> Result<bool, 
 
 /// Finds the work that an attempt has made for this loop. Returns the tree to judge, if it promised one that can be
 /// merged with the last checkpoint; otherwise the outcome has the judgement.
-async fn look_at_work(
+async fn read_work(
     open: &Loop<'_>,
     made: &Made,
     story: &Story,

@@ -146,7 +146,7 @@ fn second_loop_begins_with_the_marks_of_its_list() {
 
 /// The news that these attempts run side by side.
 pub fn besides(names: &[(&str, u32)]) -> News {
-    let beside = |(at, (story, attempt)): (usize, &(&str, u32))| Beside {
+    let beside = |(at, (story, attempt)): (usize, &(&str, u32))| ParallelAttempt {
         slot: 1,
         story: (*story).to_owned(),
         title: String::new(),

@@ -8,12 +8,12 @@ use crate::engine::Loop;
 use crate::error::Error;
 use crate::git::{PathChange, StagedEntry};
 use crate::names::Oid;
-use crate::state::Stood;
+use crate::state::ApprovedRange;
 
 /// The version of a path that the user approved, and the one at the last checkpoint.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Version {
-    stood: Option<StagedEntry>,
+    approved: Option<StagedEntry>,
     /// The version that an attempt added, if the user approved none since.
     added: Option<StagedEntry>,
     last: Option<StagedEntry>,
@@ -39,9 +39,9 @@ pub(super) async fn trees(open: &Loop<'_>, pathspecs: &[String]) -> Result<Vec<V
         .git
         .history_among(initial, state.checkpoint(), pathspecs)
         .await?;
-    let versions = versions(initial, history, &state.common.stood);
+    let versions = versions(initial, history, &state.common.approved);
     let changes = versions.iter().filter_map(|(path, version)| {
-        let is = version.stood.as_ref().or(version.added.as_ref());
+        let is = version.approved.as_ref().or(version.added.as_ref());
         let is_other = !version.is_moved && is != version.last.as_ref();
         is_other.then(|| PathChange {
             path: path.clone(),
@@ -78,15 +78,15 @@ pub(super) async fn trees(open: &Loop<'_>, pathspecs: &[String]) -> Result<Vec<V
 fn versions(
     start: &Oid,
     history: Vec<(Oid, Vec<PathChange>)>,
-    stood: &[Stood],
+    approved: &[ApprovedRange],
 ) -> BTreeMap<Vec<u8>, Version> {
     let mut versions: BTreeMap<Vec<u8>, Version> = BTreeMap::new();
     let mut last = start.clone();
     let mut until = None;
     for (commit, changes) in history {
         until = until.or_else(|| {
-            let stretch = stood.iter().rfind(|stretch| stretch.from == last)?;
-            Some(stretch.to.clone())
+            let range = approved.iter().rfind(|range| range.from == last)?;
+            Some(range.to.clone())
         });
         for change in changes {
             note(&mut versions, change, until.is_some());
@@ -109,19 +109,19 @@ fn note(versions: &mut BTreeMap<Vec<u8>, Version>, change: PathChange, counts: b
     };
     if let (true, Some(was)) = (is_moved, was.clone()) {
         let gone = versions.entry(was.path.clone()).or_insert_with(|| Version {
-            stood: Some(was),
+            approved: Some(was),
             ..Version::default()
         });
         if counts {
-            (gone.stood, gone.added) = (None, None);
+            (gone.approved, gone.added) = (None, None);
         }
         (gone.last, gone.is_moved) = (None, false);
     } else {
-        first.stood = was;
+        first.approved = was;
     }
     let version = versions.entry(path).or_insert(first);
     if counts {
-        (version.stood, version.added, version.is_moved) = (is.clone(), None, false);
+        (version.approved, version.added, version.is_moved) = (is.clone(), None, false);
     }
     version.last = is;
 }
@@ -157,14 +157,14 @@ mod tests {
     type Commit<'a> = (char, &'a [(&'a str, &'a str)]);
 
     /// Each path with the version that the user approved, and the version of the last checkpoint.
-    fn stood_for(history: &[Commit<'_>], stood: &[(char, char)]) -> String {
+    fn approved_for(history: &[Commit<'_>], approved: &[(char, char)]) -> String {
         let history = history.iter().map(|(commit, changes)| {
             let changes = changes.iter().map(|(paths, versions)| change(paths, versions));
             (oid(*commit), changes.collect())
         });
-        let stood: Vec<Stood> = stood
+        let approved: Vec<ApprovedRange> = approved
             .iter()
-            .map(|(from, to)| Stood {
+            .map(|(from, to)| ApprovedRange {
                 from: oid(*from),
                 to: oid(*to),
             })
@@ -173,8 +173,8 @@ mod tests {
             let entry = entry.as_ref();
             entry.map_or("-".to_owned(), |entry| entry.oid.as_str()[..1].to_owned())
         };
-        let stood_for = versions(&oid('0'), history.collect(), &stood);
-        let stood_for = stood_for.iter().map(|(path, version)| {
+        let approved_for = versions(&oid('0'), history.collect(), &approved);
+        let approved_for = approved_for.iter().map(|(path, version)| {
             let path = String::from_utf8_lossy(path);
             let added = version
                 .added
@@ -184,47 +184,47 @@ mod tests {
             let moved = if version.is_moved { " moved" } else { "" };
             format!(
                 "{path}:{}{added}{}{moved}",
-                name(&version.stood),
+                name(&version.approved),
                 name(&version.last)
             )
         });
-        stood_for.collect::<Vec<_>>().join(" ")
+        approved_for.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
     fn first_version_of_a_test_holds_until_the_user_accepts_another() {
         let weakened: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("t", "bc")])];
-        assert_eq!(stood_for(weakened, &[]), "t:ac");
-        assert_eq!(stood_for(weakened, &[('0', '1')]), "t:bc");
-        assert_eq!(stood_for(weakened, &[('1', '2')]), "t:cc");
-        assert_eq!(stood_for(weakened, &[('0', '2')]), "t:cc");
+        assert_eq!(approved_for(weakened, &[]), "t:ac");
+        assert_eq!(approved_for(weakened, &[('0', '1')]), "t:bc");
+        assert_eq!(approved_for(weakened, &[('1', '2')]), "t:cc");
+        assert_eq!(approved_for(weakened, &[('0', '2')]), "t:cc");
         assert_eq!(
-            stood_for(&[('1', &[("t", "ab")]), ('2', &[("t", "ba")])], &[]),
+            approved_for(&[('1', &[("t", "ab")]), ('2', &[("t", "ba")])], &[]),
             "t:aa"
         );
         // A commit approves only its own changes.
         let two: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("u", "ab")])];
-        assert_eq!(stood_for(two, &[('1', '2')]), "t:ab u:bb");
+        assert_eq!(approved_for(two, &[('1', '2')]), "t:ab u:bb");
     }
 
     #[test]
     fn new_path_holds_its_first_version_and_a_moved_file_that_of_its_old_path() {
         let changed: &[Commit<'_>] = &[('1', &[("t", "-a")]), ('2', &[("t", "ab")])];
-        assert_eq!(stood_for(changed, &[]), "t:-+ab");
-        assert_eq!(stood_for(changed, &[('0', '1')]), "t:ab");
-        assert_eq!(stood_for(changed, &[('1', '2')]), "t:bb");
+        assert_eq!(approved_for(changed, &[]), "t:-+ab");
+        assert_eq!(approved_for(changed, &[('0', '1')]), "t:ab");
+        assert_eq!(approved_for(changed, &[('1', '2')]), "t:bb");
         assert_eq!(
-            stood_for(&[('1', &[("t", "-a")]), ('2', &[("t", "a-")])], &[]),
+            approved_for(&[('1', &[("t", "-a")]), ('2', &[("t", "a-")])], &[]),
             "t:-+a-"
         );
-        assert_eq!(stood_for(&[('1', &[("t", "a-")])], &[('0', '1')]), "t:--");
+        assert_eq!(approved_for(&[('1', &[("t", "a-")])], &[('0', '1')]), "t:--");
         let moved: &[Commit<'_>] = &[('1', &[("t", "ab")]), ('2', &[("t>u", "bc")])];
-        assert_eq!(stood_for(moved, &[]), "t:a- u:-c moved");
-        assert_eq!(stood_for(moved, &[('1', '2')]), "t:-- u:cc");
+        assert_eq!(approved_for(moved, &[]), "t:a- u:-c moved");
+        assert_eq!(approved_for(moved, &[('1', '2')]), "t:-- u:cc");
         // Moved on, and back.
         let on: &[Commit<'_>] = &[('1', &[("t>u", "aa")]), ('2', &[("u>v", "ab")])];
-        assert_eq!(stood_for(on, &[]), "t:a- u:-- v:-b moved");
+        assert_eq!(approved_for(on, &[]), "t:a- u:-- v:-b moved");
         let back: &[Commit<'_>] = &[('1', &[("t>u", "aa")]), ('2', &[("u>t", "ab")])];
-        assert_eq!(stood_for(back, &[]), "t:ab u:--");
+        assert_eq!(approved_for(back, &[]), "t:ab u:--");
     }
 }

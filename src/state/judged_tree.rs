@@ -8,7 +8,7 @@ use crate::names::Oid;
 
 /// The tree that gates and reviewers judge, and the position of HEAD: after a crash, a command keeps this tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldTests {
+pub struct JudgedTree {
     /// The tree of the work tree.
     pub tree: Oid,
     /// The commit that keeps the tree, at `refs/ralph/<change>/judged`.
@@ -28,7 +28,7 @@ pub struct HeldTests {
     pub goes_back: bool,
 }
 
-impl HeldTests {
+impl JudgedTree {
     /// Returns the position of HEAD.
     pub fn head(&self) -> Head {
         Head::new(self.branch.clone(), self.head.clone())
