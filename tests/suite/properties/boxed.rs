@@ -233,7 +233,9 @@ kill -TERM $PPID; exit 7"#
     sandbox.start();
     sandbox.ralph(&["next", "--agent", "gemini"]).exits(0);
     assert_eq!(sandbox.read("read"), "own\n");
-    // Its exit code passes, and a signal does not keep what it has renewed from its place.
+    // Its exit code passes, and a signal does not keep what it has renewed from its place. Only its first
+    // repeat needs no delay.
+    sandbox.configure("ralph.maxWait", "1s");
     sandbox
         .ralph(&["next", "--agent", "codex"])
         .exits(1)
