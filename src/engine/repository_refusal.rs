@@ -121,6 +121,20 @@ pub enum RepositoryRefusal {
     #[error("story {story} or a later one moved the submodule {path}; redo cannot move it back, and nothing was changed")]
     SubmoduleMoved { story: String, path: String }
         => Person, "add a story for the change that you want";
+    /// A pulled checkpoint has a commit of a submodule that is checked out, and its repository here has not.
+    #[error("a story moved the submodule {path} to {commit}, which its repository here does not have; nothing was changed")]
+    SubmoduleCommitMissing { path: String, commit: String }
+        => |path| hint(format!(
+            "git -C {path} fetch; if its remote has not got that commit either: git submodule deinit {path}; then run the same command again",
+            path = typed(path)
+        )).exit(Exit::Person);
+    /// A pulled checkpoint moves a submodule inside of one that is checked out.
+    #[error("a story moved a submodule inside of the submodule {path}, which only git can check out; nothing was changed")]
+    SubmoduleNested { path: String }
+        => |path| hint(format!(
+            "git submodule deinit {path}; run the same command again, then: git submodule update --init --recursive {path}",
+            path = typed(path)
+        )).exit(Exit::Person);
     /// An attempt began at an earlier checkpoint, and its files have changed in later ones.
     #[error("attempt {attempt} changed files that have changed in a checkpoint since:{}\nnothing was changed", lines(paths))]
     ChangedSince {

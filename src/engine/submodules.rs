@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::Loop;
+use super::repository_refusal::RepositoryRefusal;
 use super::work_tree_place::OwnTree;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::{Error, refuse};
@@ -173,6 +174,50 @@ pub(super) async fn follow(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<Opti
         }
     }
     Ok(None)
+}
+
+/// Refuses a checkout of the tree `to` in place of `from` if a submodule that is checked out cannot follow it: its commit
+/// is in no repository here, or a submodule inside of it moves too. Changes nothing.
+pub(super) async fn refuse_unmovable(repo: &Repo, from: &Oid, to: &Oid) -> Result<(), Error> {
+    for moved in moved_here(repo, from, to).await? {
+        let git = Git::at_top(&path_below(&repo.top, &moved.path)).offline();
+        let path = shown(&moved.path);
+        if git.existing_trees([&moved.to]).await.is_err() {
+            let commit = moved.to.to_string();
+            return refuse(RepositoryRefusal::SubmoduleCommitMissing { path, commit });
+        }
+        if !moved_in(&repo.git, &moved).await.is_empty() {
+            return refuse(RepositoryRefusal::SubmoduleNested { path });
+        }
+    }
+    Ok(())
+}
+
+/// Checks out in the loop's work tree the commits of submodules that the pulled tree `to` has in place of those of `from`,
+/// and reports it. Can be repeated.
+pub(super) async fn pull(open: &Loop<'_>, from: &Oid, to: &Oid) -> Result<(), Error> {
+    for moved in moved_here(open.repo(), from, to).await? {
+        let site = open.site();
+        let stays = site.move_submodule(&moved.path, moved.from.as_ref(), &moved.to);
+        let (path, at) = (shown(&moved.path), moved.to.short());
+        open.tell(match stays.await? {
+            None => format!("the submodule {path} is at {at}, as in the last checkpoint, with HEAD detached"),
+            Some(why) => format!("the submodule {path} is not at {at}: {why}"),
+        });
+    }
+    open.checkpoint().record_submodules().await?;
+    Ok(())
+}
+
+/// Lists the submodules that are checked out, and have another commit in the tree `to` than in `from`.
+async fn moved_here(repo: &Repo, from: &Oid, to: &Oid) -> Result<Vec<Moved>, Error> {
+    if !has_submodules(repo) {
+        return Ok(Vec::new());
+    }
+    let changes = repo.git.changes_among(from, to, &[]).await?;
+    let mut moved = changed_links(changes, b"");
+    moved.retain(|moved| repository_at(&path_below(&repo.top, &moved.path)).is_some());
+    Ok(moved)
 }
 
 /// Returns the path of a nested submodule that is at another commit in the tree `to` than in `from`: git-ralph moves

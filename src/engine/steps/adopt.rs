@@ -12,7 +12,7 @@ use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::{self, PublicText};
-use crate::engine::{Context, Loop, open, own_output, refuse_inside_attempt};
+use crate::engine::{Context, Loop, open, own_output, refuse_inside_attempt, submodules};
 use crate::error::{Error, refuse};
 use crate::events::log::attempts;
 use crate::fs::{Durability, FileError, read_if_there};
@@ -103,14 +103,18 @@ pub async fn adopt<'o>(
         attempts: portable.attempts,
         is_known,
     };
+    submodules::refuse_unmovable(&context.repo, &plan.from, &state.common.checkpoint_tree).await?;
     let kept: Vec<String> = plan.kept.iter().map(|kept| typed(&kept.name)).collect();
     store.slot().make()?;
     put_files(&store, &events, &learnings)?;
     take_numbers_of(&store, change, &plan)?;
     state.intent = Some(Intent::Adopt(plan.clone()));
-    store.save(&state)?;
     let head = context.head.clone();
     let mut open = Loop::new(context, state, store, lock);
+    if !is_known {
+        open.checkpoint().record_submodules_of_start().await?;
+    }
+    open.save()?;
     open.view = View::of_head(head.clone());
     transition::apply(&mut open, Intent::Adopt(plan), Known::fresh()).await?;
     if !kept.is_empty() {

@@ -23,6 +23,8 @@ pub(super) const REPLACED: &str = "finish";
 pub(super) enum Files {
     /// The files and index of the checkpoint; submodules are kept under the name `kept`.
     Checkpoint { trash: String, kept: String },
+    /// The same for a pulled checkpoint: its submodules replace those of the tree `from`.
+    Pulled { from: Oid, trash: String, kept: String },
     /// The files of the checkpoint, after an attempt: also undoes its changes outside the work tree.
     BeforeAttempt {
         trash: String,
@@ -60,11 +62,10 @@ pub(super) async fn reach(
     left: &mut Left,
 ) -> Result<(), Error> {
     match files {
-        Files::Checkpoint { trash, kept } => {
-            let site = open.site();
-            let trash = site.trash().join(trash);
-            open.checkpoint().follow_checkpoint().await?;
-            open.checkpoint().go_to(known.reading, &trash, &kept).await?;
+        Files::Checkpoint { trash, kept } => go_to_checkpoint(open, known, &trash, &kept).await?,
+        Files::Pulled { from, trash, kept } => {
+            submodules::pull(open, &from, open.state.checkpoint_tree()).await?;
+            go_to_checkpoint(open, known, &trash, &kept).await?;
         }
         Files::BeforeAttempt { trash, kept, from } => {
             if let Some(from) = from.filter(|_| !known.is_fresh) {
@@ -81,6 +82,13 @@ pub(super) async fn reach(
         Files::Merged(merged) => merge(open, &merged, known.tree).await?,
     }
     open.view.drop_all();
+    Ok(())
+}
+
+async fn go_to_checkpoint(open: &Loop<'_>, known: Known, trash: &str, kept: &str) -> Result<(), Error> {
+    let trash = open.site().trash().join(trash);
+    open.checkpoint().follow_checkpoint().await?;
+    open.checkpoint().go_to(known.reading, &trash, kept).await?;
     Ok(())
 }
 

@@ -148,7 +148,8 @@ async fn adopt(open: &Loop<'_>, plan: &AdoptPlan, position: &Position) -> Result
         kept: plan.kept.clone(),
         updates,
         head: Some(open.state.loop_head()),
-        files: Some(Files::Checkpoint {
+        files: Some(Files::Pulled {
+            from: plan.from.clone(),
             trash: "pull".to_owned(),
             kept: change.ralph_ref("replaced"),
         }),

@@ -37,7 +37,7 @@ pub(super) async fn reach(open: &Loop<'_>, index: Option<Index>) -> Result<(), E
             let made = site.repo.private_index(&work, Some(&checkpoint.commit)).await?;
             site.begin_loop(&work, &made.entries).await?;
             site.repo.discard_index(&work)?;
-            checkpoint.record_start().await?;
+            checkpoint.record_pulled().await?;
         }
         Index::Start => install_original_index(open).await?,
         Index::Original(plan) => install_content(open, &plan).await?,

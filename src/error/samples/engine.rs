@@ -210,6 +210,13 @@ pub(super) fn repository() -> Vec<RepositoryRefusal> {
             story: story(),
             path: "lib".to_owned(),
         },
+        RepositoryRefusal::SubmoduleCommitMissing {
+            path: "lib".to_owned(),
+            commit: "1a2b3c4d5e".to_owned(),
+        },
+        RepositoryRefusal::SubmoduleNested {
+            path: "lib".to_owned(),
+        },
         RepositoryRefusal::EditsBuiltOn {
             commit: "1a2b3c4d5e".to_owned(),
             story: story(),

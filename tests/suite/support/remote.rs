@@ -17,7 +17,11 @@ impl Remote {
 
     /// A remote that is made with these arguments of `git clone`.
     pub fn with(args: &[&str]) -> Self {
-        let sandbox = Sandbox::new();
+        Self::of(Sandbox::new(), args)
+    }
+
+    /// A remote with the content of this repository.
+    pub fn of(sandbox: Sandbox, args: &[&str]) -> Self {
         let bare = sandbox.outside("remote.git");
         let clone = ["clone", "-q", "--bare", ".", bare.to_str().unwrap()];
         sandbox.git(&[args, &clone[..]].concat());

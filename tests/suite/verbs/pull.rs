@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::remote::Remote;
+use crate::support::remote::{Clone, Remote};
 use crate::support::{CHANGE, Sandbox, wait_for};
 
 fn fails_once(sandbox: &Sandbox) -> String {
@@ -356,4 +356,61 @@ fn pull_takes_nothing_from_a_run_here() {
     assert_eq!(remote.state(CHANGE).message, state);
     fs::write(&go, "").unwrap();
     running.end().exits(0);
+}
+
+/// A clone with the submodule `lib` checked out, on the branch `main`.
+fn with_lib<'r>(remote: &'r Remote, name: &str) -> Clone<'r> {
+    let clone = remote.clone(name, &[]);
+    let allow = ["-c", "protocol.file.allow=always"];
+    clone.git(&[&allow[..], &["submodule", "--quiet", "update", "--init"]].concat());
+    clone.git(&["-C", "lib", "checkout", "-q", "-B", "main"]);
+    clone
+}
+
+#[test]
+fn submodules_that_stories_moved_follow_if_their_commits_are_there() {
+    let sandbox = Sandbox::new();
+    sandbox.add_submodule();
+    let remote = Remote::of(sandbox, &[]);
+    let agent = remote.sandbox.completing(
+        "git -C lib -c user.name=A -c user.email=a@e commit -q --allow-empty -m $RALPH_STORY
+         git -C lib push -q origin HEAD:refs/heads/story-$RALPH_STORY",
+    );
+    let [one, other, third] = ["one", "other", "third"].map(|name| with_lib(&remote, name));
+    let in_lib = |clone: &Clone<'_>, args: &[&str]| clone.git(&[&["-C", "lib"][..], args].concat());
+    let run = ["run", CHANGE, "--max-attempts", "1", "--", &agent];
+    one.ralph(&run).exits(6);
+    let before = in_lib(&other, &["rev-parse", "HEAD"]);
+    for args in [&["pull", CHANGE][..], &run] {
+        other
+            .ralph(args)
+            .exits(7)
+            .says("a story moved the submodule lib to ")
+            .says("hint: git -C lib fetch; ");
+        assert_eq!(
+            other.git(&["status", "--porcelain", "--branch"]),
+            "## main...origin/main\n"
+        );
+    }
+    in_lib(&other, &["fetch", "-q"]);
+    other
+        .ralph(&["pull", CHANGE])
+        .exits(0)
+        .says("the submodule lib is at ");
+    assert_eq!(in_lib(&other, &["log", "-1", "--format=%s"]), "1\n");
+    assert_eq!(other.git(&["status", "--porcelain"]), "");
+    other.ralph(&run).exits(6);
+    assert_eq!(other.attempts().len(), 2);
+    // The loop is known here, and so is its first commit.
+    in_lib(&one, &["fetch", "-q"]);
+    one.ralph(&["pull", CHANGE]).exits(0);
+    assert_eq!(in_lib(&one, &["log", "-1", "--format=%s"]), "2\n");
+    other.ralph(&["abort", CHANGE]).exits(0);
+    assert_eq!(in_lib(&other, &["rev-parse", "HEAD"]), before);
+    assert_eq!(in_lib(&other, &["symbolic-ref", "--short", "HEAD"]), "main\n");
+    assert_eq!(other.git(&["status", "--porcelain"]), "");
+    // A clone without the submodule needs none of its commits.
+    third.ralph(&["pull", CHANGE]).exits(7);
+    third.git(&["submodule", "--quiet", "deinit", "lib"]);
+    third.ralph(&["pull", CHANGE]).exits(0);
 }

@@ -33,11 +33,31 @@ impl Site<'_> {
 impl Savepoint<'_> {
     /// Records indexes and submodules when the first checkpoint is made, with its index in place.
     pub async fn record_start(&self) -> Result<(), ProtectError> {
-        self.remember_index()?;
-        self.site
-            .repo
-            .copy_index(&self.site.repo.index(), &self.site.file("start.index"))?;
+        self.remember_indexes_of_start()?;
+        self.record_submodules_of_start().await
+    }
+
+    /// Records the submodules before a pulled loop moves them: `abort` restores these.
+    pub async fn record_submodules_of_start(&self) -> Result<(), ProtectError> {
         submodules::record_start(self.site).await
+    }
+
+    /// Records the submodules of the checkpoint.
+    pub async fn record_submodules(&self) -> Result<(), ProtectError> {
+        submodules::record(self.site).await
+    }
+
+    /// Records indexes when a loop has been pulled, with its index in place. The submodules before it are recorded.
+    pub async fn record_pulled(&self) -> Result<(), ProtectError> {
+        self.remember_indexes_of_start()?;
+        self.record_submodules().await
+    }
+
+    fn remember_indexes_of_start(&self) -> Result<(), ProtectError> {
+        self.remember_index()?;
+        let (repo, start) = (self.site.repo, self.site.file("start.index"));
+        repo.copy_index(&repo.index(), &start)?;
+        Ok(())
     }
 
     /// Records the paths that a story touched, with the index of its checkpoint in place; `since` is the beginning of
