@@ -243,10 +243,10 @@ fn added_up(file: &mut File, first: Sums) -> io::Result<Option<Sums>> {
     } else {
         first.tally
     };
-    let gates = history.gates.iter().map(|(_, gate)| gate.duration);
-    let before_work: f64 = gates.sum();
+    let before_work: Vec<f64> = history.gates.iter().map(|(_, gate)| gate.duration).collect();
     Ok(before.with(&history.latest()).map(|mut tally| {
-        tally.before_work += before_work;
+        // One by one: floating-point sums depend on the order.
+        tally.before_work = before_work.iter().fold(tally.before_work, |sum, more| sum + more);
         Sums {
             end: reader.read,
             gates: reader.gates,

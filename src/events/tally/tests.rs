@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::*;
-use crate::events::log::attempts;
+use crate::events::log::{Log, attempts};
 use crate::events::{AttemptStarted, Basis, Event, GateEnded, ListPutBack, What};
-use crate::names::Oid;
+use crate::names::{Change, Oid};
 use crate::state::Undone;
 
 fn oid() -> Oid {
@@ -48,6 +48,17 @@ fn gate(story: &str, attempt: u32) -> What {
     })
 }
 
+fn gate_before_work() -> What {
+    match gate("a", 1) {
+        What::Gate(gate) => What::Gate(GateEnded {
+            story: None,
+            attempt: None,
+            ..gate
+        }),
+        other => other,
+    }
+}
+
 fn undone(story: String, attempt: u32) -> Undone {
     Undone {
         story,
@@ -63,7 +74,7 @@ fn what() -> impl Strategy<Value = What> {
         Just(Verdict::NoSignal),
         Just(Verdict::Interrupted),
     ];
-    (0..12_u8, "[ab]", 1..9_u32, verdict).prop_map(|(kind, story, attempt, verdict)| match kind {
+    (0..13_u8, "[ab]", 1..9_u32, verdict).prop_map(|(kind, story, attempt, verdict)| match kind {
         0 => What::Started {
             branch: String::new(),
             original_branch: None,
@@ -74,6 +85,7 @@ fn what() -> impl Strategy<Value = What> {
         1..4 => started(&story, attempt),
         4..8 => ended(&story, attempt, verdict),
         8 => gate(&story, attempt),
+        11 => gate_before_work(),
         9 => What::ListPutBack(ListPutBack {
             story,
             attempt,
@@ -123,7 +135,11 @@ fn remember_all(events: &Path) {
 /// Checks that all readers agree.
 fn check(events: &Path) -> Result<(), TestCaseError> {
     let found = Tally::read(events).unwrap();
-    let of_log: Tally = attempts(events).unwrap().iter().collect();
+    let log = Log::read(Change::new("c").unwrap(), events).unwrap();
+    let of_log = Tally {
+        before_work: log.before_work,
+        ..attempts(events).unwrap().iter().collect()
+    };
     let _ = fs::remove_file(Remembered::file(events));
     prop_assert_eq!(&found, &Tally::read(events).unwrap());
     for story in ["a", "b"] {
@@ -252,17 +268,9 @@ fn few_events_are_not_remembered_and_a_line_that_breaks_off_is_not() {
 fn gates_before_any_work_are_a_sum_of_their_own() {
     let dir = tempfile::tempdir().unwrap();
     let events = dir.path().join("events.jsonl");
-    let before = match gate("a", 1) {
-        What::Gate(gate) => What::Gate(GateEnded {
-            story: None,
-            attempt: None,
-            ..gate
-        }),
-        other => other,
-    };
     let all = [
-        before.clone(),
-        before,
+        gate_before_work(),
+        gate_before_work(),
         started("a", 1),
         gate("a", 1),
         ended("a", 1, Verdict::Complete),
