@@ -107,7 +107,7 @@ macro_rules! sweeps {
 
 sweeps! {
     start next_complete next_after_edits complete next_failed retry revert finish finish_moved fail skip restore redo
-    abort restart resume finish_keep prune pull
+    abort restart resume finish_keep prune pull pull_submodule
     stash_start stash_complete stash_failed stash_retry stash_finish stash_abort
     own_start own_finish own_abort own_submodule_start own_submodule_finish
     held_tests gated reviewed unreviewed judged_again own_finish_keep own_finish_into

@@ -381,8 +381,8 @@ fn print(sandbox: &Sandbox, step: &Step) -> Print {
         let refs = print.refs.lines().filter(|line| !line.contains("/anchor "));
         print.refs = refs.map(|line| format!("{line}\n")).collect();
     }
-    if step.name == "own_submodule_finish" {
-        let look = "cd lib; git rev-parse HEAD; git status --porcelain";
+    if ["own_submodule_finish", "pull_submodule"].contains(&step.name) {
+        let look = "cd lib; git rev-parse HEAD; git status --porcelain --branch";
         print.head += &sandbox.cmd("sh").args(["-c", look]).run().stdout;
     }
     if is_by_earlier() {

@@ -1,5 +1,7 @@
 //! What comes before the steps that are cut off.
 
+use std::path::PathBuf;
+
 use crate::support::{CHANGE, Cmd, Sandbox, TASKS};
 
 /// What the agents do: edits, new files, deletions, modes, links; no git.
@@ -43,15 +45,47 @@ pub fn pushed(sandbox: &Sandbox) {
     dated(sandbox.git_cmd(&["commit", "-q", "-m", "all"]))
         .run()
         .exits(0);
-    let (bare, other) = (sandbox.outside("remote.git"), sandbox.outside("other"));
-    sandbox.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
-    sandbox.git(&["clone", "-q", bare.to_str().unwrap(), other.to_str().unwrap()]);
-    sandbox.configure("ralph.remote", bare.to_str().unwrap());
+    let other = shared(sandbox);
     let there = |args: &[&str]| dated(sandbox.direct(args)).dir(&other).run();
     there(&["start", CHANGE]).exits(0);
     let agent = sandbox.agent(&format!("{WORK}failed first"));
     there(&["next", "--", &agent]).exits(3);
     there(&["push", "--remote", "origin"]).exits(0);
+}
+
+/// Makes a remote of the repository; returns another clone of it.
+fn shared(sandbox: &Sandbox) -> PathBuf {
+    let (bare, other) = (sandbox.outside("remote.git"), sandbox.outside("other"));
+    sandbox.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    sandbox.git(&["clone", "-q", bare.to_str().unwrap(), other.to_str().unwrap()]);
+    sandbox.configure("ralph.remote", bare.to_str().unwrap());
+    other
+}
+
+/// A loop on a remote with a story that moved a submodule; here, only commits, that of the submodule too.
+pub fn pushed_submodule(sandbox: &Sandbox) {
+    add_submodule(sandbox);
+    sandbox.git(&["add", "-A"]);
+    dated(sandbox.git_cmd(&["commit", "-q", "-m", "all"]))
+        .run()
+        .exits(0);
+    let other = shared(sandbox);
+    let update = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "update",
+        "--init",
+    ];
+    sandbox.git_cmd(&update).dir(&other).run().exits(0);
+    let there = |args: &[&str]| dated(sandbox.direct(args)).dir(&other).run();
+    there(&["start", CHANGE]).exits(0);
+    let agent = sandbox.agent(&format!("{MOVE_LIB}; complete"));
+    there(&["next", "--", &agent]).exits(0);
+    there(&["push", "--remote", "origin"]).exits(0);
+    let lib = other.join("lib");
+    sandbox.git(&["-C", "lib", "fetch", "-q", lib.to_str().unwrap(), "HEAD"]);
 }
 
 /// One story done, and edits after it.
@@ -79,6 +113,9 @@ pub fn worked_in_own(sandbox: &Sandbox) {
     sandbox.write("target/trees/add-login/target/built", "built\n");
 }
 
+/// What an agent does to move the submodule.
+const MOVE_LIB: &str = "echo more >>lib/a; git -C lib -c user.name=U -c user.email=u@e commit -qam more";
+
 /// A submodule in `lib`; the same in each sandbox.
 pub fn add_submodule(sandbox: &Sandbox) {
     let make = "export GIT_AUTHOR_NAME=U GIT_AUTHOR_EMAIL=u@e GIT_COMMITTER_NAME=U GIT_COMMITTER_EMAIL=u@e
@@ -92,7 +129,7 @@ pub fn worked_in_submodule(sandbox: &Sandbox) {
     dated(sandbox.direct(&["start", CHANGE, "--worktree"]))
         .run()
         .exits(0);
-    let agent = sandbox.agent("echo more >>lib/a; git -C lib -c user.name=U -c user.email=u@e commit -qam more; echo x >x; complete");
+    let agent = sandbox.agent(&format!("{MOVE_LIB}; echo x >x; complete"));
     dated(sandbox.direct(&["next", CHANGE, "--", &agent]))
         .run()
         .exits(0);

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use self::Done::{Looks, Status};
 use super::grounds::{
-    WORK, add_submodule, dated, edit, fail, failed_in_place, pushed, start, worked, worked_in_own,
-    worked_in_submodule,
+    WORK, add_submodule, dated, edit, fail, failed_in_place, pushed, pushed_submodule, start, worked,
+    worked_in_own, worked_in_submodule,
 };
 use crate::support::sandbox::PROGRAM;
 use crate::support::{CHANGE, Sandbox};
@@ -248,6 +248,14 @@ pub const STEPS: &[Step] = &[
         agent: None,
         has_middle: false,
         done: Status(|status| status["phase"] == "failed"),
+    },
+    Step {
+        name: "pull_submodule",
+        prepare: pushed_submodule,
+        args: &["pull", CHANGE],
+        agent: None,
+        has_middle: false,
+        done: Status(|status| status["stories_done"] == 1),
     },
     Step {
         name: "stash_start",
