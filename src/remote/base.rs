@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::fs::{Durability, Links, read_regular_text};
 use crate::git::{Git, Repo};
 use crate::names::{Change, Oid};
-use crate::state::{Phase, Store};
+use crate::state::{Ending, Phase, Store};
 
 /// Maximum size of this file, in bytes.
 const MOST: u64 = 64 << 10;
@@ -60,6 +60,12 @@ impl Base {
     /// Returns whether no other process works on the loop in this repository.
     pub fn is_alone(&self) -> bool {
         !self.store.is_held_by_living()
+    }
+
+    /// Returns whether the local loop was aborted: then it has nothing of what the remote has.
+    pub fn is_aborted(&self) -> Result<bool, Error> {
+        let state = self.store.load()?;
+        Ok(state.is_some_and(|state| !state.is_live() && state.here.closed == Some(Ending::Abort)))
     }
 
     /// Returns the state commit, if the loop was ever on this remote.

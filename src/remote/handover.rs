@@ -272,7 +272,7 @@ async fn fetch_once(
     if matches!(holding, Holding::Alive | Holding::Unknown) && !take {
         return Err(server.held(&there).into());
     }
-    let portable = if base.follows(&repo.git, &there.oid).await {
+    let portable = if !base.is_aborted()? && base.follows(&repo.git, &there.oid).await {
         None
     } else if take {
         Some(server.portable(&there).await?)

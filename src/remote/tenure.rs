@@ -96,7 +96,7 @@ impl Tenure {
         }
         let branch = BranchCopy::new(&server, branch, there.as_ref()).await;
         let is_here = match &there {
-            Some(there) => base.follows(&repo.git, &there.oid).await,
+            Some(there) => !base.is_aborted()? && base.follows(&repo.git, &there.oid).await,
             None => false,
         };
         let has_nothing_left = there

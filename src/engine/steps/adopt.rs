@@ -21,7 +21,7 @@ use crate::names::{Change, Oid, typed, typed_path};
 use crate::paths::{WorkTreePath, path_of, shown};
 use crate::refs::KeptRef;
 use crate::settings::Settings;
-use crate::state::{AdoptPlan, Before, Here, Intent, State, Store};
+use crate::state::{AdoptPlan, Before, Ending, Here, Intent, State, Store};
 
 /// A loop read from a remote: another machine has written it.
 #[derive(Clone, Debug)]
@@ -65,7 +65,10 @@ pub async fn adopt<'o>(
     let lock = store.lock()?;
     let ours = store.load()?;
     let mut state = localised(&context, &portable, settings)?;
-    let is_own = |known: &State| known.is_same_loop(&state) && known.here.worktree == state.here.worktree;
+    let is_own = |known: &State| {
+        let is_there = known.here.closed != Some(Ending::Abort);
+        is_there && known.is_same_loop(&state) && known.here.worktree == state.here.worktree
+    };
     let is_known = ours.as_ref().is_some_and(is_own);
     let (events, learnings) = match &ours {
         Some(ours) => with_ours(&context, &store, ours, &portable)?,

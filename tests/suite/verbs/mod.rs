@@ -35,6 +35,7 @@ mod retry;
 mod revert;
 mod review;
 mod run;
+mod run_after_abort;
 mod run_any;
 mod run_away;
 mod run_jobs;
