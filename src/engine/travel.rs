@@ -7,12 +7,14 @@
 mod attempt;
 mod event_lines;
 mod public_text;
+mod withheld;
 
 use std::path::Path;
 
 use self::attempt::keep_public;
 use self::event_lines::read;
 pub use self::public_text::{PublicText, gates_in};
+pub use self::withheld::without_ignored;
 use crate::agent::program_of;
 use crate::events::{AttemptStarted, Event, GateEnded, ListPutBack, RefMoved, ReviewEnded, What};
 use crate::state::{Common, State};

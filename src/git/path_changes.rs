@@ -103,8 +103,13 @@ impl Git {
         if from == to {
             return Ok(Vec::new());
         }
-        let range = format!("{from}..{to}");
+        self.added_above(&[from], &[to]).await
+    }
+
+    /// Lists the paths that a commit below one of `tips`, and below none of `known`, adds to one of its parents.
+    pub async fn added_above(&self, known: &[&Oid], tips: &[&Oid]) -> Result<Vec<Vec<u8>>, GitError> {
         let args = [
+            "--stdin",
             "-m",
             "-z",
             "--format=",
@@ -112,10 +117,10 @@ impl Git {
             "--no-renames",
             "--no-ext-diff",
             "--diff-filter=A",
-            &range,
-            "--",
         ];
-        let mut paths = self.cmd("log", args).fields().await?;
+        let known = known.iter().map(|oid| format!("^{oid}\n"));
+        let lines: String = known.chain(tips.iter().map(|oid| format!("{oid}\n"))).collect();
+        let mut paths = self.cmd("log", args).stdin(lines).fields().await?;
         paths.retain(|path| !path.is_empty());
         Ok(paths)
     }

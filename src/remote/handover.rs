@@ -71,6 +71,7 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
         base: &mut base,
         top: top.map(|(oid, record)| There { oid, record }),
         there,
+        named: None,
     };
     let is_done = matches!(open.state.phase(), Phase::Finished | Phase::Complete);
     let mut is_new = true;
@@ -137,6 +138,8 @@ struct Swaps<'s> {
     /// The parent of the next state, if that is not the one on the remote.
     top: Option<There>,
     there: Option<There>,
+    /// The objects whose failed attempts that stay here were named.
+    named: Option<portable::Packed>,
 }
 
 impl Swaps<'_> {
@@ -149,6 +152,7 @@ impl Swaps<'_> {
         blocked: Option<String>,
     ) -> Result<bool, Error> {
         let packed = portable::pack(open, tells).await?;
+        self.tell_withheld(open, &packed);
         if let Some(found) = &self.there
             && found.record.holder == holder
             && found.record.blocked == blocked
@@ -169,6 +173,7 @@ impl Swaps<'_> {
     /// Pushes a state without a lease together with the branch, atomically; returns whether the remote has both.
     async fn put_along(&mut self, open: &Loop<'_>, branch: &mut BranchCopy) -> Result<bool, Error> {
         let packed = portable::pack(open, Tells::All).await?;
+        self.tell_withheld(open, &packed);
         let next = self.next(open, None, None, &packed, Tells::All).await?;
         let previous = self.there.as_ref().map(|there| &there.oid);
         let (change, checkpoint) = (open.change(), open.state.checkpoint());
@@ -180,6 +185,11 @@ impl Swaps<'_> {
             (self.there, self.top) = (Some(next), None);
         }
         Ok(is_there)
+    }
+
+    fn tell_withheld(&mut self, open: &Loop<'_>, packed: &portable::Packed) {
+        portable::tell_withheld(open, packed, self.named.as_ref());
+        self.named = Some(packed.clone());
     }
 
     /// Makes a state commit on top of the one on the remote.

@@ -6,7 +6,7 @@ use super::base::Base;
 use super::branch::{BranchCopy, FOREIGN, Stand};
 use super::lease::patience;
 use super::patience::{Patience, SHORT_PATIENCE};
-use super::portable::{self, Packed, Tells, taken_along};
+use super::portable::{self, Packed, Tells, taken_along, tell_withheld};
 use super::record::{Holder, Record};
 use super::refusal::RemoteRefusal;
 use super::server::{Answer, Server, There};
@@ -214,6 +214,7 @@ impl HeldLoop {
             let what = "pushed with what you had not committed when the loop began";
             open.tell_few(what, &taken_along(open).await?);
         }
+        tell_withheld(open, &packed, self.packed.as_ref());
         self.packed = Some(packed);
         self.note_base()
     }

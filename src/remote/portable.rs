@@ -12,7 +12,7 @@ use crate::engine::{Context, Loop, Portable};
 use crate::error::Error;
 use crate::fs::read_if_there;
 use crate::git::{Git, GitError, Repo};
-use crate::names::Oid;
+use crate::names::{Oid, typed};
 use crate::refs::KeptRef;
 use crate::state::{Phase, Store};
 
@@ -28,6 +28,8 @@ pub(super) struct Packed {
     pub tree: Oid,
     /// Its parents besides the previous state commit: all required objects.
     pub parents: Vec<Oid>,
+    /// The names of the failed attempts that stay here.
+    pub withheld: Vec<String>,
 }
 
 /// Returns the objects of a loop from its state commit.
@@ -36,7 +38,11 @@ pub(super) async fn packed_in(git: &Git, state: &Oid) -> Result<Packed, GitError
     let mut parents = git.parents_of(state).await?;
     parents.retain(|parent| Some(parent) != previous.as_ref());
     let tree = git.tree_of(state).await?;
-    Ok(Packed { tree, parents })
+    Ok(Packed {
+        tree,
+        parents,
+        withheld: Vec::new(),
+    })
 }
 
 /// Makes the state commit with this content and record on top of another one.
@@ -85,6 +91,7 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
         .into_iter()
         .map(|found| KeptRef::new(found.name, found.oid))
         .collect();
+    let (kept, withheld) = travel::without_ignored(open, kept).await?;
     let events = read(open, EVENTS)?;
     let public = PublicText::of_loop(&open.context, state, travel::gates_in(&events));
     let mut common = travel::common(state, &public);
@@ -109,7 +116,24 @@ pub(super) async fn pack(open: &Loop<'_>, tells: Tells) -> Result<Packed, Error>
     parents.extend(kept.into_iter().map(|kept| kept.oid));
     let mut known = std::collections::BTreeSet::new();
     parents.retain(|parent| known.insert(parent.clone()));
-    Ok(Packed { tree, parents })
+    let withheld = withheld.into_iter().map(|kept| kept.name).collect();
+    Ok(Packed {
+        tree,
+        parents,
+        withheld,
+    })
+}
+
+/// Reports the failed attempts that stay here, except those that were `named` before.
+pub(super) fn tell_withheld(open: &Loop<'_>, packed: &Packed, named: Option<&Packed>) {
+    let is_new = |name: &&String| named.is_none_or(|named| !named.withheld.contains(name));
+    let new: Vec<String> = packed.withheld.iter().filter(is_new).map(typed).collect();
+    if !new.is_empty() {
+        open.tell(format!(
+            "not pushed, because the agent committed what git ignored when the loop began: git log {}",
+            new.join(" ")
+        ));
+    }
 }
 
 /// Returns the record of a state commit; the other arguments come from the machine that pushes it.

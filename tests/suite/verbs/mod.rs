@@ -22,6 +22,7 @@ mod prune;
 mod prune_remote;
 mod pull;
 mod push;
+mod push_withheld;
 mod queue;
 mod redo;
 mod remote_views;
