@@ -172,6 +172,10 @@ impl Swaps<'_> {
 
     /// Pushes a state without a lease together with the branch, atomically; returns whether the remote has both.
     async fn put_along(&mut self, open: &Loop<'_>, branch: &mut BranchCopy) -> Result<bool, Error> {
+        // A host that hides the ref of the state may take the branch alone, and with it the user's files.
+        if self.there.is_none() {
+            return Ok(false);
+        }
         let packed = portable::pack(open, Tells::All).await?;
         self.tell_withheld(open, &packed);
         let next = self.next(open, None, None, &packed, Tells::All).await?;
@@ -224,6 +228,7 @@ async fn swap(server: &Server, previous: Option<&Oid>, next: &There) -> Result<(
     {
         Answer::Ours => Ok(()),
         Answer::Theirs(_) => Err(server.behind(change).into()),
+        Answer::Refused(words) if previous.is_none() => Err(server.refused_refs(change, words).into()),
         Answer::Refused(words) => Err(server.refused(change, words).into()),
         Answer::Unknown(words) => Err(server.not_pushed(change, words).into()),
     }

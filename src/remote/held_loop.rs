@@ -172,6 +172,10 @@ impl HeldLoop {
         match answer {
             Answer::Ours => {}
             Answer::Theirs(now) => self.end = Some(self.lost_to(now.as_ref())),
+            Answer::Refused(words) if is_first => {
+                self.end = Some(End::Refused(words.clone()));
+                return Err(self.server.refused_refs(&self.change, words).into());
+            }
             Answer::Refused(words) => self.refused(words).await?,
             // A missing answer does not lose the loop unless another run takes it.
             Answer::Unknown(words) if is_first => {
@@ -181,6 +185,11 @@ impl HeldLoop {
         }
         self.require()?;
         self.is_put(open, packed, is_first).await?;
+        let has_work = record.checkpoint != *open.state.initial() || record.phase == Phase::Complete;
+        if is_first && !has_work {
+            // The branch goes along with the first checkpoint: one push less.
+            return Ok(());
+        }
         let put = self
             .branch
             .put(&self.server, &self.change, &record.checkpoint)
@@ -195,7 +204,7 @@ impl HeldLoop {
 
     /// Pushes the end of the loop together with its branch, atomically; returns whether the remote has both.
     async fn put_end_along(&mut self, open: &Loop<'_>) -> Result<bool, Error> {
-        if !self.branch.goes_along(open.state.checkpoint()) {
+        if self.last.is_none() || !self.branch.goes_along(open.state.checkpoint()) {
             return Ok(false);
         }
         let record = portable::record_of(open, None, Tells::All).await?;
@@ -308,7 +317,8 @@ impl HeldLoop {
     /// Pushes a state on top of the last one together with the branch, atomically; returns whether the remote has both.
     /// If not, it may still get them: the next push checks that.
     async fn push_along(&mut self, record: Record, packed: &Packed) -> Result<bool, GitError> {
-        if !self.branch.goes_along(&record.checkpoint) {
+        // A host that hides the ref of the state may take the branch alone, and with it the user's files.
+        if self.last.is_none() || !self.branch.goes_along(&record.checkpoint) {
             return Ok(false);
         }
         let there = self.next(record, packed).await?;

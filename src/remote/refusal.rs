@@ -114,6 +114,14 @@ pub enum RemoteRefusal {
         words: String,
     }
         => Person, "fix the cause named above, then: git ralph push {change} --remote {remote}; if it is in what a failed attempt left, see git for-each-ref refs/ralph/{change}/attempts, and give that up: git update-ref -d <ref>", change, remote;
+    /// The host refuses the first state of a loop.
+    #[error("{remote} refuses the work on '{change}', and has nothing of it{}", lines(words.trim().lines()))]
+    RefusedRefs {
+        change: String,
+        remote: String,
+        words: String,
+    }
+        => Person, "fix the cause named above, then: git ralph push {change} --remote {remote}; if {remote} takes only branches and tags, first: git config ralph.remoteRefs refs/heads/ralph-state/; if it is in what a failed attempt left, see git for-each-ref refs/ralph/{change}/attempts, and give that up: git update-ref -d <ref>", change, remote;
     /// The branch for users is missing.
     #[error(
         "the work on '{change}' is done, but branch {branch} on {remote} does not have it{}",

@@ -198,6 +198,19 @@ impl Server {
         }
     }
 
+    /// Returns the error about the first state of a loop that the host refuses, with the host's message.
+    pub(super) fn refused_refs(&self, change: &Change, words: String) -> RemoteRefusal {
+        if self.prefix == BRANCHES {
+            return self.refused(change, words);
+        }
+        let (change, remote) = (change.to_string(), self.name().to_owned());
+        RemoteRefusal::RefusedRefs {
+            change,
+            remote,
+            words,
+        }
+    }
+
     /// Returns the error about a loop with newer work on the remote.
     pub(super) fn behind(&self, change: &Change) -> RemoteRefusal {
         let (change, remote) = (change.to_string(), self.name().to_owned());

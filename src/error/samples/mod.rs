@@ -354,6 +354,11 @@ fn remote() -> Vec<RemoteRefusal> {
             words: "fatal: Authentication failed for 'https://git.example.org/x/'\n".to_owned(),
             silent: Duration::from_secs(600),
         },
+        RemoteRefusal::RefusedRefs {
+            change: change(),
+            remote: remote(),
+            words: "deny updating a hidden ref".to_owned(),
+        },
         RemoteRefusal::Refused {
             change: change(),
             remote: remote(),

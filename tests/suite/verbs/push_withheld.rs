@@ -1,4 +1,5 @@
-//! What does not go to a remote: failed attempts with files that git ignored when the loop began.
+//! What does not go to a remote: failed attempts with files that git ignored when the loop began, and anything at all if
+//! the host refuses the first state.
 
 use std::fs;
 
@@ -81,4 +82,21 @@ fn push_names_what_stays_here() {
         pushed.stderr
     );
     assert_eq!(leaks(&remote), "");
+}
+
+#[test]
+fn a_host_that_hides_the_state_gets_no_branch() {
+    let remote = Remote::new();
+    remote.git(&["config", "transfer.hideRefs", "refs/ralph"]);
+    let one = remote.clone("one", &[]);
+    fs::write(one.dir.join("draft"), "draft\n").unwrap();
+    let agent = remote.sandbox.completing("echo x >>f");
+    let hint = "git config ralph.remoteRefs refs/heads/ralph-state/";
+    let run = ["run", CHANGE, "--keep", "--", &agent];
+    one.ralph(&run).exits(7).says(hint);
+    one.ralph(&["push", CHANGE]).exits(7).says(hint);
+    assert_eq!(remote.git(&["branch", "--list", "ralph*"]), "");
+    one.git(&["config", "ralph.remoteRefs", "refs/heads/ralph-state/"]);
+    one.ralph(&run).exits(0);
+    assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
 }

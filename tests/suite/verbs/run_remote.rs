@@ -461,7 +461,7 @@ fn a_step_is_one_push_where_the_remote_moves_both_refs_or_none() {
     // This one says that it cannot: it is asked once.
     let apart = Remote::new();
     apart.git(&["config", "receive.advertiseAtomic", "false"]);
-    assert_eq!(pushes(&apart, ""), (0, 10));
+    assert_eq!(pushes(&apart, ""), (0, 9));
     is_whole(&apart);
     // A branch that the host does not take keeps no state back, and is not tried with each of them.
     let refusing = Remote::new();
