@@ -4,7 +4,7 @@ use super::put_away::PutAway;
 use super::{leave, side};
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::transition::{self, ABORT_TRASH, Known, final_state, original_now};
+use crate::engine::transition::{self, ABORT_TRASH, Known, PULL_TRASH, final_state, original_now};
 use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::{Error, refuse};
 use crate::state::{EndPlan, EndStep, Intent};
@@ -34,6 +34,9 @@ pub(super) async fn close(open: &mut Loop<'_>) -> Result<(), Error> {
     let (put_away, finished) = (PutAway::before(open, ABORT_TRASH)?, plan.finished.clone());
     transition::take(open, Intent::End(plan), known).await?;
     Box::pin(put_away.tell(open, &finished)).await?;
+    if !open.state.has_own_work_tree() {
+        Box::pin(PutAway::all(open, PULL_TRASH).give_back(open)).await?;
+    }
     lifecycle_hooks::tell_hooks(open, None).await?;
     Ok(())
 }

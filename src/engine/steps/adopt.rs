@@ -2,6 +2,7 @@
 //! stays in refs.
 
 use super::preflight::refuse_other_loops;
+use super::put_away::PutAway;
 use super::side;
 use super::snapshot::{commit_below, kept_from_before, snapshot_message};
 use crate::agent::program_of;
@@ -10,7 +11,7 @@ use crate::engine::position::{View, refuse_operation};
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
-use crate::engine::transition::{self, Known};
+use crate::engine::transition::{self, Known, PULL_TRASH};
 use crate::engine::travel::{self, PublicText};
 use crate::engine::{Context, Loop, open, own_output, refuse_inside_attempt, submodules};
 use crate::error::{Error, refuse};
@@ -107,23 +108,26 @@ pub async fn adopt<'o>(
         is_known,
     };
     submodules::refuse_unmovable(&context.repo, &plan.from, &state.common.checkpoint_tree).await?;
-    let kept: Vec<String> = plan.kept.iter().map(|kept| typed(&kept.name)).collect();
+    let overtaken: Vec<String> = plan.kept.iter().map(|kept| typed(&kept.name)).collect();
     store.slot().make()?;
     put_files(&store, &events, &learnings)?;
     take_numbers_of(&store, change, &plan)?;
     state.intent = Some(Intent::Adopt(plan.clone()));
-    let head = context.head.clone();
+    let (head, from) = (context.head.clone(), plan.from.clone());
     let mut open = Loop::new(context, state, store, lock);
     if !is_known {
         open.checkpoint().record_submodules_of_start().await?;
     }
     open.save()?;
     open.view = View::of_head(head.clone());
+    let put_away = PutAway::before(&open, PULL_TRASH)?;
     transition::apply(&mut open, Intent::Adopt(plan), Known::fresh()).await?;
-    if !kept.is_empty() {
+    let kept = [&from, open.state.checkpoint_tree()];
+    Box::pin(put_away.tell_in_the_way(&open, &kept)).await?;
+    if !overtaken.is_empty() {
         open.tell(format!(
             "what {change} has here, and the remote has not, is kept: git log {}",
-            kept.join(" ")
+            overtaken.join(" ")
         ));
     }
     if !open.state.is_live() {

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::engine::Loop;
 use crate::error::Error;
 use crate::events::Notices;
-use crate::fs::{FileError, entries_of, seen_itself};
-use crate::names::Oid;
-use crate::paths::path_of;
+use crate::fs::{Below, FileError, entries_of, seen_itself};
+use crate::names::{Oid, typed_path};
+use crate::paths::{path_of, shown};
+
+/// Maximum number of files that are reported with the command that gets them back.
+const MOST_NAMED: usize = 5;
 
 /// A directory in the trash before a step; it may not exist yet.
 pub(super) struct PutAway {
@@ -32,20 +35,71 @@ impl PutAway {
 
     /// Reports the entries moved here since that are not in the tree `kept`. One git process if there are any.
     pub async fn tell(&self, open: &Loop<'_>, kept: &Oid) -> Result<(), Error> {
-        let names = moved_in(&self.dir)?;
-        let new: Vec<&Vec<u8>> = names.difference(&self.before).collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        let kept = Kept::of(&open.git().files_of(kept).await?);
-        let mut lacking = Vec::new();
-        for name in new {
-            kept.note_lacking(&self.dir, name.clone(), &mut lacking)?;
-        }
+        let lacking = self.lacking(open, &[kept]).await?;
         open.tell_few(
             &format!("what no commit has is in {}", self.dir.display()),
             &lacking,
         );
+        Ok(())
+    }
+
+    /// Reports the entries moved here since that are in none of the trees `kept`, with the command that gets one back.
+    pub async fn tell_in_the_way(&self, open: &Loop<'_>, kept: &[&Oid]) -> Result<(), Error> {
+        let lacking = self.lacking(open, kept).await?;
+        for path in lacking.iter().take(MOST_NAMED) {
+            let (place, back) = (self.dir.join(path_of(path)), without_number(path));
+            open.tell(format!(
+                "{} was in the way, as the rules of the loop do not ignore it; to get it back, ignore it in .git/info/exclude, then: mv -n {} {}",
+                shown(back),
+                typed_path(&place),
+                typed_path(path_of(back))
+            ));
+        }
+        let more = lacking.iter().skip(MOST_NAMED);
+        open.tell_few(&format!("so are, in {}", self.dir.display()), more);
+        Ok(())
+    }
+
+    /// Returns the entries moved here since that are in none of these trees.
+    async fn lacking(&self, open: &Loop<'_>, kept: &[&Oid]) -> Result<Vec<Vec<u8>>, Error> {
+        let names = moved_in(&self.dir)?;
+        let new: Vec<&Vec<u8>> = names.difference(&self.before).collect();
+        let mut lacking = Vec::new();
+        if new.is_empty() {
+            return Ok(lacking);
+        }
+        let mut files = Vec::new();
+        for tree in kept {
+            files.extend(open.git().files_of(tree).await?);
+        }
+        let kept = Kept::of(&files);
+        for name in new {
+            kept.note_lacking(&self.dir, name.clone(), &mut lacking)?;
+        }
+        Ok(lacking)
+    }
+
+    /// Moves the entries here back to their places in the work tree that are free and that git ignores.
+    pub async fn give_back(&self, open: &Loop<'_>) -> Result<(), Error> {
+        let (repo, door) = (open.repo(), Below::new(&open.repo().top));
+        let mut names: Vec<Vec<u8>> = moved_in(&self.dir)?.into_iter().collect();
+        names.retain(|name| {
+            without_number(name) == name && seen_itself(&repo.top.join(path_of(name))).is_none()
+        });
+        let of_rules = names.iter().map(|name| {
+            let is_dir = seen_itself(&self.dir.join(path_of(name))).is_some_and(|found| found.is_dir());
+            [name.as_slice(), if is_dir { b"/" } else { b"" }].concat()
+        });
+        let of_rules: Vec<Vec<u8>> = of_rules.collect();
+        let ignored = repo.ignored_among(&repo.index(), &of_rules).await?;
+        let mut back = Vec::new();
+        for (name, of_rules) in names.into_iter().zip(of_rules) {
+            let (from, to) = (self.dir.join(path_of(&name)), repo.top.join(path_of(&name)));
+            if ignored.contains(&of_rules) && repo.door(&from).move_to(&from, &door, &to).is_ok() {
+                back.push(name);
+            }
+        }
+        open.tell_few("back from before the pull", &back);
         Ok(())
     }
 }

@@ -16,6 +16,9 @@ use crate::refs::KeptRef;
 /// Name of the directory in the trash for files that `abort` moves away.
 pub(in crate::engine) const ABORT_TRASH: &str = "abort";
 
+/// Name of the directory in the trash for files that a pull moves away.
+pub(in crate::engine) const PULL_TRASH: &str = "pull";
+
 /// Name of the directory in the trash for bytes that a merge replaces.
 pub(super) const REPLACED: &str = "finish";
 

@@ -1,7 +1,7 @@
 //! Computes the phases of a transition from the intent of a step.
 
 use super::endings;
-use super::files::Files;
+use super::files::{Files, PULL_TRASH};
 use super::index::Index;
 use super::known::Known;
 use super::phases::Transition;
@@ -150,7 +150,7 @@ async fn adopt(open: &Loop<'_>, plan: &AdoptPlan, position: &Position) -> Result
         head: Some(open.state.loop_head()),
         files: Some(Files::Pulled {
             from: plan.from.clone(),
-            trash: "pull".to_owned(),
+            trash: PULL_TRASH.to_owned(),
             kept: change.ralph_ref("replaced"),
         }),
         index: Some(Index::Brought {

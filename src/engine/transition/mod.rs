@@ -30,8 +30,8 @@ use crate::state::{Intent, State};
 use phases::Transition;
 
 pub(super) use edits::{keep as keep_edits, since_cut_off as edits_since_cut_off};
-pub(super) use files::ABORT_TRASH;
 pub(crate) use files::place;
+pub(super) use files::{ABORT_TRASH, PULL_TRASH};
 pub(super) use final_state::{FINAL, final_state, merged, work_tree_now};
 pub(crate) use known::Known;
 pub(super) use original::{ORIGINAL_INDEX, original_now, restore_original_index};

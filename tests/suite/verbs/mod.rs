@@ -21,6 +21,7 @@ mod prompt;
 mod prune;
 mod prune_remote;
 mod pull;
+mod pull_ignored;
 mod push;
 mod push_withheld;
 mod queue;
