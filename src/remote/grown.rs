@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use super::base::Base;
 use super::record::Record;
 use super::server::{Server, There};
 use crate::engine::Context;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
+use crate::events::log::attempts;
 use crate::names::Change;
 use crate::settings::Settings;
-use crate::state::{Phase, State};
+use crate::state::{Phase, State, Store};
 use crate::stories::{self, Listing, Source};
 
 /// The story list of a change in this work tree.
@@ -102,6 +104,32 @@ pub(super) async fn began_later(server: &Server, here: &State, there: &There) ->
         Some(listing) => has_grown_since(server, &Ids::of(listing), there).await,
         None => Ok(false),
     }
+}
+
+/// Returns whether the local loop, rebuilt from its branch and refs (`git ralph start --resume`), continues the one on
+/// the remote: both have the same first commit, and its last checkpoint descends from the one there. Two loops that begin
+/// in the same second can have the same first commit: common work, or a log without any, shows that it is one loop.
+pub(super) async fn continues(
+    server: &Server,
+    base: &Base,
+    here: &State,
+    there: &There,
+) -> Result<bool, Error> {
+    let record = &there.record;
+    if !base.is_new() || record.phase == Phase::Finished {
+        return Ok(false);
+    }
+    let same = server.portable(there).await?.state;
+    let git = &server.repo.git;
+    let descends = git
+        .is_ancestor(&record.checkpoint, here.checkpoint())
+        .await
+        .is_ok_and(|is| is);
+    if same.initial() != here.initial() || here.checkpoint() == here.initial() || !descends {
+        return Ok(false);
+    }
+    let log = Store::new(&server.repo.common_dir, &record.change).file("events.jsonl");
+    Ok(record.checkpoint != *same.initial() || attempts(&log)?.is_empty())
 }
 
 /// Returns whether the list of the work tree has grown since the loop on the remote was finished.

@@ -2,7 +2,7 @@
 
 use super::base::Base;
 use super::branch::{BranchCopy, Stand};
-use super::grown::began_later;
+use super::grown::{began_later, continues};
 use super::held_loop::{lacks_end, run_name};
 use super::lease::{Holding, Watch};
 use super::patience::{Patience, SHORT_PATIENCE};
@@ -49,14 +49,15 @@ pub async fn push(open: &Loop<'_>, server: &Server) -> Result<Pushed, Error> {
         }
         if !base.follows(&repo.git, &found.oid).await {
             let is_before = is_before(server, found, &open.state).await?;
-            if !is_before {
+            let is_rebuilt = continues(server, &base, &open.state, found).await?;
+            if !is_before && !is_rebuilt {
                 let portable = server.next_portable(found, &base).await?;
                 if !portable.state.is_same_loop(&open.state) {
                     return Err(different(server, &change, &portable.state, &open.state).into());
                 }
                 return Err(server.behind(&change).into());
             }
-            if !began_later(server, &open.state, found).await? {
+            if is_before && !began_later(server, &open.state, found).await? {
                 return Err(server.over(found, false).into());
             }
         }

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::base::Base;
 use super::branch::BranchCopy;
-use super::grown::{began_later, has_list_grown};
+use super::grown::{began_later, continues, has_list_grown};
 use super::held_loop::{HeldLoop, run_name};
 use super::lease::{Holding, Watch, patience, renewal};
 use super::patience::SHORT_PATIENCE;
@@ -71,6 +71,7 @@ impl Tenure {
                 Some(here) if base.is_at(&found.oid) || began_later(&server, here, found).await? => {
                     is_before(&server, found, here).await?
                 }
+                Some(here) if continues(&server, &base, here, found).await? => true,
                 Some(_) => false,
                 None => has_list_grown(context, &server, found).await?,
             };

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::document::block;
+use crate::support::remote::{Clone, Remote};
 use crate::support::{CHANGE, Sandbox, TASKS};
 
 #[test]
@@ -129,6 +130,43 @@ fn clone_continues_unpushed_work_from_a_bundle() {
     );
     let kept = ["show", "refs/ralph/add-login/attempts/2/1:two"];
     assert_eq!(sandbox.git_cmd(&kept).dir(&clone).run().exits(0).stdout, "x\n");
+}
+
+#[test]
+fn loop_of_a_bundle_goes_back_to_the_remote() {
+    for (by_run, refused) in [(false, 2), (true, 2), (false, 1)] {
+        let remote = Remote::new();
+        let sandbox = &remote.sandbox;
+        let (job, own) = (remote.clone("job", &[]), remote.clone("own", &[]));
+        let run = |name: &str, clone: &Clone<'_>| {
+            let cmd = sandbox.cmd("sh").args(["-ec", &block(name)]).dir(&clone.dir);
+            cmd.env("change", CHANGE).run().exits(0)
+        };
+        remote.refuse(
+            "case $ref in *state) git ls-tree -r --name-only \"$3^2\" | grep -q workflow ;; *) false ;; esac",
+        );
+        let agent = sandbox.completing(&format!(
+            "echo x >>f; test $RALPH_STORY -lt {refused} || echo x >workflow.yml"
+        ));
+        job.ralph(&["run", "--any", "--keep", "--", &agent]).exits(7);
+        run("run: the bundle", &job);
+        fs::rename(job.dir.join("ralph.bundle"), own.dir.join("ralph.bundle")).unwrap();
+        fs::remove_file(remote.bare.join("hooks/update")).unwrap();
+        run("run: out of the bundle", &own);
+        fs::remove_file(own.dir.join("ralph.bundle")).unwrap();
+        if !by_run {
+            run("run: back to the remote", &own);
+            assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\n".repeat(refused));
+        }
+        own.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
+        let subjects = remote.git(&["log", "--format=%s", "ralph/add-login"]);
+        assert!(
+            subjects.starts_with("checkpoint: 3\ncheckpoint: 2\ncheckpoint: 1\ninitial state\n"),
+            "{subjects}"
+        );
+        assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\nx\nx\n");
+        own.ralph(&["push", CHANGE]).exits(0);
+    }
 }
 
 #[test]
