@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::next_steps::Driver;
 use crate::inspect::status::Status;
+use crate::remote::require_not_held;
 use crate::ui;
 
 /// Makes one attempt, and returns its exit code.
@@ -24,6 +25,7 @@ pub(super) async fn attempt(console: &Console, step: Step, args: cli::StepArgs) 
     tell_fixed(&open);
     let mut settings = step_settings(&open, &args.settings);
     args.tests.apply(&mut settings);
+    require_not_held(&open, &settings).await?;
     let options = AttemptOptions {
         settings,
         agent: args.agent,

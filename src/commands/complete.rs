@@ -5,6 +5,7 @@ use crate::cli;
 use crate::engine::{self, AttemptOptions, StepEnd};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::remote::require_not_held;
 use crate::state::Effect;
 
 pub(super) async fn run(console: &Console, args: cli::CompleteArgs) -> Result<Exit, Error> {
@@ -15,6 +16,7 @@ pub(super) async fn run(console: &Console, args: cli::CompleteArgs) -> Result<Ex
     }
     let mut settings = open.settings();
     args.tests.apply(&mut settings);
+    require_not_held(&open, &settings).await?;
     let options = AttemptOptions {
         settings,
         ..AttemptOptions::default()

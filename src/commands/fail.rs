@@ -5,6 +5,7 @@ use crate::cli::complete::{loops, offer};
 use crate::engine::{self, StepEnd};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::remote::require_not_held;
 use crate::state::{Effect, Phase};
 
 /// The arguments of `git ralph fail`.
@@ -37,7 +38,10 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let end = match retries_left.filter(|_| open.completed == Some(Effect::Failed)) {
         // The same command was interrupted, and opening the loop has completed it: it must not count twice.
         Some(retries_left) => StepEnd::Failed { retries_left },
-        None => engine::fail(&mut open, reason).await?,
+        None => {
+            require_not_held(&open, &open.settings()).await?;
+            engine::fail(&mut open, reason).await?
+        }
     };
     Ok(end_step(&open, end))
 }

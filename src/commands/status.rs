@@ -8,9 +8,9 @@ use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::error::advice::Advise;
 use crate::exit::Exit;
-use crate::inspect::status::Status;
+use crate::inspect::status::{HeldThere, Status};
 use crate::inspect::status_line;
-use crate::remote::last_remote;
+use crate::remote::{held_there, last_remote};
 use crate::state::{self, State, Store};
 use crate::stories;
 use crate::ui;
@@ -97,9 +97,14 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     Ok(exit)
 }
 
-/// Returns the status of a loop, including its last remote.
+/// Returns the status of a loop, including its last remote and the run that holds it there, as far as known.
 async fn seen(context: &Context<'_>, state: &State) -> Result<Status, Error> {
     let mut status = Status::seen_from(context, state).await?;
     status.shared_on = last_remote(&context.repo, &state.change);
+    status.held_there = held_there(&context.repo, &state.change).map(|held| HeldThere {
+        holder: held.holder,
+        remote: held.remote,
+        until: held.until,
+    });
     Ok(status)
 }

@@ -108,6 +108,13 @@ impl Status {
             let purpose = "to take in what was made side by side";
             return self.takes_in.iter().map(|run| does(run, purpose)).collect();
         }
+        if let Some(held) = &self.held_there
+            && self.running.is_none()
+            && !matches!(self.phase, Phase::Complete | Phase::Finished)
+        {
+            let queue = format!("queue --remote {}", typed(&held.remote));
+            return vec![shows(&queue, "to see how far it is there")];
+        }
         match self.phase {
             Phase::Ready if self.problem.is_some() => {
                 let list = does(&format!("stories {change}"), "to see the list");

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::at_work::{Asked, GateAtWork, RunningAttempt, Waiting};
@@ -22,6 +23,17 @@ use crate::names::{Change, Oid, ShortNames, typed};
 use crate::settings::Strategy;
 use crate::state::{Intent, Phase, State, Store, noted};
 use crate::stories::Listing;
+
+/// The other run that holds a loop on a remote.
+#[derive(Clone, Debug)]
+pub struct HeldThere {
+    /// A description of the run.
+    pub holder: String,
+    /// The remote.
+    pub remote: String,
+    /// The end of its lease.
+    pub until: Timestamp,
+}
 
 /// The status of a loop: `git ralph status --json`.
 #[derive(Clone, Debug, Serialize)]
@@ -118,6 +130,9 @@ pub struct Status {
     /// The remote that the loop was last on: what continues it there, too, comes first. Known to `git ralph status` alone.
     #[serde(skip)]
     pub shared_on: Option<String>,
+    /// The other run that holds the loop on that remote, as far as known. Known to `git ralph status` alone.
+    #[serde(skip)]
+    pub held_there: Option<HeldThere>,
     /// The command that comes next: `next`, `retry`, `complete`, `finish` or `start`.
     pub next: &'static str,
     /// The agent's own session that drives the loop by its hooks, or the last one that did; null if there was none.
@@ -426,6 +441,7 @@ impl Status {
                 .filter(|_| matches!(progress.phase, Phase::Ready | Phase::Failed | Phase::Exhausted)),
             raised_by: None,
             shared_on: None,
+            held_there: None,
             next: match progress.phase {
                 Phase::Ready | Phase::Failed | Phase::Exhausted
                     if state.here.restored.is_some() && !state.here.is_unreviewed =>

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::record::Record;
@@ -32,6 +33,18 @@ struct Noted {
     generation: u64,
     /// The token of the run that pushed it.
     token: Option<String>,
+    /// The other run that held the loop when the remote was read last.
+    #[serde(default)]
+    holder: Option<SeenHolder>,
+}
+
+/// Another run that held the loop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SeenHolder {
+    /// A description of the run.
+    pub holder: String,
+    /// The end of its lease.
+    pub until: Timestamp,
 }
 
 /// Returns the name of the remote on which the local loop was last.
@@ -138,18 +151,35 @@ impl Base {
         self.write(self.state().cloned(), self.noted.generation, Some(token))
     }
 
+    /// Returns the other run that held the loop when the remote was read last.
+    pub(super) fn seen_holder(&self) -> Option<&SeenHolder> {
+        self.noted.holder.as_ref()
+    }
+
+    /// Writes the other run that holds the loop; the last common state stays.
+    pub(super) fn note_holder(&mut self, holder: Option<SeenHolder>) -> Result<(), Error> {
+        self.save(Noted {
+            holder,
+            ..self.noted.clone()
+        })
+    }
+
     /// Forgets that the loop was on the remote: the local state has diverged.
     pub fn forget(&mut self) -> Result<(), Error> {
         self.write(None, 0, None)
     }
 
     fn write(&mut self, state: Option<Oid>, generation: u64, token: Option<&str>) -> Result<(), Error> {
-        let noted = Noted {
+        self.save(Noted {
             remote: self.remote.clone(),
             state,
             generation,
             token: token.map(ToOwned::to_owned),
-        };
+            holder: None,
+        })
+    }
+
+    fn save(&mut self, noted: Noted) -> Result<(), Error> {
         if self.noted == noted {
             return Ok(());
         }

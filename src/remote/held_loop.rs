@@ -107,6 +107,7 @@ impl HeldLoop {
                 remote: self.server.name().to_owned(),
                 holder: "another run".to_owned(),
                 renewed: "this moment".to_owned(),
+                until: "its lease ends".to_owned(),
             },
         }
     }

@@ -4,7 +4,8 @@
 //! - `record` is the content of the ref, and `lease` decides whether a holder is dead; both are pure.
 //! - `server` reads and moves refs on the remote, and `listing` lists the loops there by their commits alone;
 //!   `portable` makes objects from a loop, and `received` a loop from objects that `sane` accepts.
-//! - `tenure` is the time in which a run holds a loop, and `held_loop` the state that it pushed. `branch` is the copy
+//! - `tenure` is the time in which a run holds a loop, and `held_loop` the state that it pushed; `others` knows who else
+//!   holds one. `branch` is the copy
 //!   of the last checkpoint. `handover` is `push` and `pull`; `queue` lists the remaining work; `prune` removes
 //!   finished loops; `grown` decides whether a finished change has new stories; `probe` tests what a remote accepts;
 //!   `patience` limits retries, and `reason` explains why a remote did not do what was requested.
@@ -16,6 +17,7 @@ pub mod handover;
 mod held_loop;
 pub mod lease;
 mod listing;
+mod others;
 mod patience;
 mod portable;
 pub mod probe;
@@ -36,6 +38,7 @@ use crate::settings::Strategy;
 
 pub use base::last_remote;
 pub use lease::Watch;
+pub use others::{held_there, require_not_held};
 pub use portable::{progress, require_same, taken_along};
 pub use server::{Server, There};
 pub use tenure::{Taken, Tenure};

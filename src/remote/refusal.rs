@@ -76,12 +76,14 @@ pub enum RemoteRefusal {
     }
         => "git ralph doctor --remote {remote}", remote;
     /// Another run has the loop.
-    #[error("{holder} holds '{change}' on {remote}; it renewed its lease at {renewed}")]
+    #[error("{holder} holds '{change}' on {remote} until {until}; it renewed its lease at {renewed}")]
     Held {
         change: String,
         remote: String,
         holder: String,
         renewed: String,
+        /// The end of its lease.
+        until: String,
     }
         => Busy, "wait, or take it from a holder that is dead: git ralph pull {change} --remote {remote} --take", change, remote;
     /// This run held the loop.

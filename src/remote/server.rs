@@ -107,6 +107,12 @@ impl Server {
         self.git.name()
     }
 
+    /// Limits the time for which each request to list refs may take.
+    pub(super) fn asking_briefly(mut self, limit: Duration) -> Self {
+        self.git = self.repo.git.remote(self.name(), limit);
+        self
+    }
+
     /// Returns the lease as a record has it.
     pub(super) fn shown_lease(&self) -> SignedDuration {
         SignedDuration::try_from(self.lease).unwrap_or(SignedDuration::MAX)
@@ -394,17 +400,6 @@ impl Server {
         match holding {
             Holding::Alive | Holding::Unknown if is_own && is_alone => Holding::Free,
             other => other,
-        }
-    }
-
-    /// Returns the error about a loop that another run holds.
-    pub(super) fn held(&self, found: &There) -> RemoteRefusal {
-        let holder = found.record.holder.as_ref();
-        RemoteRefusal::Held {
-            change: found.record.change.to_string(),
-            remote: self.name().to_owned(),
-            holder: holder.map_or_else(|| "another run".to_owned(), |holder| holder.name.clone()),
-            renewed: found.record.renewed.strftime("%F %T UTC").to_string(),
         }
     }
 

@@ -14,6 +14,7 @@ use super::branch::BranchCopy;
 use super::grown::{began_later, continues, has_list_grown};
 use super::held_loop::{HeldLoop, run_name};
 use super::lease::{Holding, Watch, patience, renewal};
+use super::others::note_refused;
 use super::patience::SHORT_PATIENCE;
 use super::portable::require_same;
 use super::received::is_before;
@@ -89,7 +90,7 @@ impl Tenure {
             match server.holding_now(found, watch) {
                 Holding::Free => {}
                 Holding::Dead => from = found.record.holder.as_ref().map(|holder| holder.name.clone()),
-                Holding::Alive | Holding::Unknown => return Err(server.held(found).into()),
+                Holding::Alive | Holding::Unknown => return Err(note_refused(&server, found)?.into()),
             }
         }
         if let (None, Some(at)) = (&there, &branch) {

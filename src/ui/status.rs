@@ -135,6 +135,13 @@ fn who_is_at_work(status: &Status, columns: Option<usize>) -> String {
         let line = format!("    {} {options}", asked.question);
         let _ = writeln!(text, "{}", hang(&line, 4, columns));
     }
+    if let Some(held) = &status.held_there
+        && status.phase != Phase::Finished
+    {
+        let until = on_the_clock(held.until, TimeZone::system());
+        let line = format!("  {} holds it on {} until {until}", held.holder, held.remote);
+        let _ = writeln!(text, "{}", hang(&line, 4, columns));
+    }
     if let Some(stopped) = &status.stopped {
         let _ = writeln!(text, "  {}", red(&format!("last run: {stopped}")));
     }

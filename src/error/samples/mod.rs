@@ -343,6 +343,7 @@ fn remote() -> Vec<RemoteRefusal> {
             remote: remote(),
             holder: "process 7 on runner-7".to_owned(),
             renewed: "2026-11-22 12:20:31 UTC".to_owned(),
+            until: "2026-11-22 12:35:31 UTC".to_owned(),
         },
         RemoteRefusal::Lost {
             change: change(),

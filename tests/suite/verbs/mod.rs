@@ -61,6 +61,7 @@ mod start_refuses;
 mod status;
 mod status_beside;
 mod status_short;
+mod steps_remote;
 mod stop;
 mod stories;
 mod tell;
