@@ -238,7 +238,9 @@ pub enum RemoteRefusal {
                 "to bring its end here: git ralph pull {} --remote {}", typed(change), typed(remote)
             ),
             "finished" => format!(
-                "to do it again: git -c ralph.keepAttempts=1s ralph prune {change} --remote {remote}, then: git ralph start {change}",
+                "to do it again: git -c ralph.keepAttempts=1s ralph prune {change} --remote {remote}, then: git ralph start {change}; if {remote} has branch {branch}, before that: git fetch {remote} {branch}:{there} && git push {remote} :{branch}",
+                branch = typed(format!("ralph/{change}")),
+                there = typed(format!("ralph/{change}-there")),
                 change = typed(change),
                 remote = typed(remote)
             ),

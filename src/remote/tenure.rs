@@ -21,7 +21,7 @@ use super::received::is_before;
 use super::record::{Holder, Record, random};
 use super::refusal::RemoteRefusal;
 use super::server::{Server, There};
-use crate::engine::{Context, Loop, Portable};
+use crate::engine::{Context, Loop, Portable, require_free_work_tree};
 use crate::error::Error;
 use crate::fs::is_there;
 use crate::names::{Change, Oid};
@@ -49,7 +49,8 @@ pub struct Tenure {
 }
 
 impl Tenure {
-    /// Takes a loop on a remote, or prepares to push it there. `watch` has the earlier observations of its holder.
+    /// Takes a loop on a remote, or prepares to push it there. `watch` has the earlier observations of its holder. What
+    /// prevents its creation in this work tree is refused first, unless it gets one of its own (`is_apart`).
     ///
     /// # Errors
     /// If another run holds it (exit 75), no story is left (exit 5), or the remote cannot be read.
@@ -58,6 +59,7 @@ impl Tenure {
         server: Server,
         change: &Change,
         watch: &mut Watch,
+        is_apart: bool,
     ) -> Result<Taken, Error> {
         // If another run has been faster since this listing, the push fails.
         let (there, branch) = server.find_among(watch.refs.take(), change).await?;
@@ -126,6 +128,9 @@ impl Tenure {
             if !is_here && !is_on_top {
                 let found = held.server.next_portable(&there, &held.base).await?;
                 require_same(context, &found)?;
+                if !is_apart {
+                    Box::pin(require_free_work_tree(context, change)).await?;
+                }
                 portable = Some(found);
             }
             held.take_over(&there).await?;

@@ -45,7 +45,7 @@ async fn take<'o>(
         portable,
         from,
         was_complete,
-    } = Tenure::take(&context, server, change, watch).await?;
+    } = Tenure::take(&context, server, change, watch, own_work_tree).await?;
     let Some(portable) = portable else {
         return Ok((context, tenure, was_complete));
     };

@@ -1,6 +1,8 @@
 //! Makes a loop from remote data: refs, branch, HEAD and files are set to its checkpoint. The local loop of this name
 //! stays in refs.
 
+use std::path::PathBuf;
+
 use super::preflight::refuse_other_loops;
 use super::put_away::PutAway;
 use super::side;
@@ -71,6 +73,8 @@ pub async fn adopt<'o>(
         is_there && known.is_same_loop(&state) && known.here.worktree == state.here.worktree
     };
     let is_known = ours.as_ref().is_some_and(is_own);
+    let unskipped = ours.as_ref().filter(|_| is_known);
+    let unskipped = unskipped.map_or_else(Vec::new, |ours| no_longer_skipped(ours, &state));
     let (events, learnings) = match &ours {
         Some(ours) => with_ours(&context, &store, ours, &portable)?,
         None => (portable.events.clone(), portable.learnings.clone()),
@@ -101,16 +105,24 @@ pub async fn adopt<'o>(
             dropped.retain(|gate| !settings.verify.iter().any(|own| program_of(own) == gate));
         }
     }
+    let detached = detached_alone(&context).await?;
     let plan = AdoptPlan {
         from: context.repo.tree_at(context.head.oid.as_ref()).await?,
-        kept: overtaken(&context, change, &refs, state.checkpoint(), &portable.attempts).await?,
+        kept: overtaken(
+            &context,
+            change,
+            (&refs, detached),
+            state.checkpoint(),
+            &portable.attempts,
+        )
+        .await?,
         attempts: portable.attempts,
         is_known,
     };
     submodules::refuse_unmovable(&context.repo, &plan.from, &state.common.checkpoint_tree).await?;
     let overtaken: Vec<String> = plan.kept.iter().map(|kept| typed(&kept.name)).collect();
     store.slot().make()?;
-    put_files(&store, &events, &learnings)?;
+    let log = put_files(&store, &events, &learnings)?;
     take_numbers_of(&store, change, &plan)?;
     state.intent = Some(Intent::Adopt(plan.clone()));
     let (head, from) = (context.head.clone(), plan.from.clone());
@@ -130,6 +142,19 @@ pub async fn adopt<'o>(
             overtaken.join(" ")
         ));
     }
+    if let Some(log) = log {
+        open.tell(format!(
+            "the log as it was here, with what the remote has not, is kept: {}",
+            log.display()
+        ));
+    }
+    for id in unskipped {
+        open.tell(format!(
+            "story {id} was skipped here, and is not in the loop of the remote; to skip it again: git ralph skip {} {}",
+            typed(change),
+            typed(&id)
+        ));
+    }
     if !open.state.is_live() {
         Box::pin(side::remove_all(&open)).await?;
     }
@@ -139,6 +164,16 @@ pub async fn adopt<'o>(
         ));
     }
     Ok(open)
+}
+
+/// Refuses, before a lease is taken, what [`adopt`] refuses in a work tree in which no step was interrupted.
+pub async fn require_free_work_tree(context: &Context<'_>, change: &Change) -> Result<(), Error> {
+    let here = Store::new(&context.repo.common_dir, change).load_live()?;
+    if here.is_some_and(|here| !here.is_at_rest()) {
+        return Ok(());
+    }
+    refuse_other_loops(context, change)?;
+    refuse_uncommitted(context).await
 }
 
 /// Refuses uncommitted changes: the loop would take them in.
@@ -222,11 +257,11 @@ async fn before(context: &Context<'_>, state: &State) -> Result<Before, Error> {
 }
 
 /// Names the commits that the local loop of this name has and the remote's has not: its tip, the refs of its end, and
-/// attempts with the same numbers.
+/// attempts with the same numbers; and the commit of a detached HEAD that no ref has.
 async fn overtaken(
     context: &Context<'_>,
     change: &Change,
-    refs: &[RefInfo],
+    (refs, detached): (&[RefInfo], Option<Oid>),
     checkpoint: &Oid,
     attempts: &[KeptRef],
 ) -> Result<Vec<KeptRef>, Error> {
@@ -237,7 +272,26 @@ async fn overtaken(
             || attempts.any(|attempt| attempt.name == found.name && attempt.oid != found.oid)
     };
     let old = refs.iter().filter(is_other).map(|found| found.oid.clone());
+    let old = old.chain(detached);
     kept_from_before(context, change, old.collect(), refs, &[], checkpoint).await
+}
+
+/// Returns the stories that the user skipped here, and that the state of the remote neither skips nor has completed.
+fn no_longer_skipped(ours: &State, there: &State) -> Vec<String> {
+    let (ours, there) = (ours.progress(), there.progress());
+    let (mut ids, _) = ours.left_out();
+    ids.retain(|id| !there.skipped.contains(id) && !there.completed.iter().any(|story| story.id == *id));
+    ids
+}
+
+/// Returns the commit of a detached HEAD, if no ref has it: nothing else would name it after a pull.
+async fn detached_alone(context: &Context<'_>) -> Result<Option<Oid>, Error> {
+    let Some(oid) = context.head.oid.clone().filter(|_| context.head.branch.is_none()) else {
+        return Ok(None);
+    };
+    let args = ["--count=1", "--format=x", "--contains", oid.as_str()];
+    let named = context.repo.git.cmd("for-each-ref", args).text().await?;
+    Ok(named.is_empty().then_some(oid))
 }
 
 /// Returns the local events and learnings of the loop, followed by the new remote ones.
@@ -278,16 +332,20 @@ fn joined(here: &[u8], travelled: &[u8], came: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Replaces the events and the learnings; moves local events that are missing from the new ones to the trash.
-fn put_files(store: &Store, events: &[u8], learnings: &[u8]) -> Result<(), Error> {
+/// Replaces the events and the learnings; moves local events that are missing from the new ones to the trash, and
+/// returns that file.
+fn put_files(store: &Store, events: &[u8], learnings: &[u8]) -> Result<Option<PathBuf>, Error> {
     let (door, old) = (store.door(), store.file("events.jsonl"));
+    let mut moved = None;
     if let Some(bytes) = read_if_there(&old)?
         && !events.starts_with(&bytes)
     {
         let name = format!("trash/events-{}.jsonl", jiff::Timestamp::now().as_second());
-        door.write(&store.file(&name), &bytes, 0o600, Durability::Atomic)?;
+        let file = store.file(&name);
+        door.write(&file, &bytes, 0o600, Durability::Atomic)?;
+        moved = Some(file);
     }
     door.write(&old, events, 0o600, Durability::Atomic)?;
     door.write(&store.file("learnings.md"), learnings, 0o600, Durability::Atomic)?;
-    Ok(())
+    Ok(moved)
 }

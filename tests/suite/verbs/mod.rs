@@ -22,6 +22,7 @@ mod prune;
 mod prune_remote;
 mod pull;
 mod pull_ignored;
+mod pull_keeps;
 mod push;
 mod push_withheld;
 mod queue;
