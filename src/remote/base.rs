@@ -33,6 +33,9 @@ struct Noted {
     generation: u64,
     /// The token of the run that pushed it.
     token: Option<String>,
+    /// The token of a run that is about to take the loop: a push may arrive that a killed run did not note.
+    #[serde(default)]
+    next_token: Option<String>,
     /// The other run that held the loop when the remote was read last.
     #[serde(default)]
     holder: Option<SeenHolder>,
@@ -136,9 +139,18 @@ impl Base {
         self.noted.generation >= generation && self.state().is_some_and(|seen| seen != state)
     }
 
-    /// Returns whether a run in this repository held the loop under this token.
+    /// Returns whether a run in this repository held the loop under this token, or was about to.
     pub fn has_token(&self, token: &str) -> bool {
-        self.noted.token.as_deref() == Some(token)
+        let known = [&self.noted.token, &self.noted.next_token];
+        known.into_iter().flatten().any(|known| known == token)
+    }
+
+    /// Writes the token of the run that is about to take the loop; what was noted of earlier runs stays.
+    pub fn note_next_token(&mut self, token: &str) -> Result<(), Error> {
+        self.save(Noted {
+            next_token: Some(token.to_owned()),
+            ..self.noted.clone()
+        })
     }
 
     /// Writes a state and its number, with the token of the run that holds the loop.
@@ -175,6 +187,7 @@ impl Base {
             state,
             generation,
             token: token.map(ToOwned::to_owned),
+            next_token: None,
             holder: None,
         })
     }

@@ -85,6 +85,7 @@ impl HeldLoop {
             blocked: None,
             ..there.record.clone()
         };
+        self.base.note_next_token(&self.holder.token)?;
         let answer = self
             .push(record, &packed, patience(self.server.lease).min(SHORT_PATIENCE))
             .await?;
@@ -148,6 +149,9 @@ impl HeldLoop {
     async fn put(&mut self, open: &Loop<'_>, record: Record, tells: Tells) -> Result<(), Error> {
         let packed = portable::pack(open, tells).await?;
         let is_first = self.last.is_none();
+        if is_first {
+            self.base.note_next_token(&self.holder.token)?;
+        }
         let (begun, patience) = (Instant::now(), self.patience());
         let answer = if self.push_along(record.clone(), &packed).await? {
             Answer::Ours

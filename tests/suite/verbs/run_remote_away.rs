@@ -83,3 +83,32 @@ fn a_run_connects_once_for_each_step_and_once_to_look() {
     // The look; the beginning, three checkpoints, and the end.
     assert_eq!(["ls-remote", "fetch", "push"].map(calls), [1, 0, 5]);
 }
+
+#[test]
+fn run_killed_right_after_a_push_arrived_knows_its_own_lease() {
+    for begins_elsewhere in [false, true] {
+        let remote = Remote::new();
+        let sandbox = &remote.sandbox;
+        let agent = sandbox.completing("echo $RALPH_STORY >>f");
+        let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+        if begins_elsewhere {
+            other
+                .ralph(&["run", CHANGE, "--max-attempts", "1", "--", &agent])
+                .exits(6);
+        }
+        let script = format!(
+            "case \" $* \" in
+             *' push '*/state*)
+                 if mkdir \"$notes/killed\" 2>/dev/null; then '{0}' \"$@\" && kill -9 $PPID; exit 1; fi ;;
+             esac
+             exec '{0}' \"$@\"",
+            sandbox.git_program().display()
+        );
+        sandbox.install("git", &script);
+        let run = ["run", CHANGE, "--keep", "--", &agent];
+        sandbox.direct(&run).dir(&one.dir).run().exits(137);
+        assert!(sandbox.notes.join("killed").is_dir());
+        one.ralph(&run).exits(0);
+        assert_eq!(fs::read_to_string(one.dir.join("f")).unwrap(), "1\n2\n3\n");
+    }
+}
