@@ -81,7 +81,7 @@ pub use progress::Step;
 pub use recover::{look, open};
 pub use step_place::{require_own_list, require_step_here};
 pub use steps::abort::abort;
-pub use steps::adopt::{Portable, adopt, require_free_work_tree};
+pub use steps::adopt::{Portable, adopt, adopt_apart, require_free_work_tree};
 pub(crate) use steps::attempt::limits::{limit_of_cost, raised_by, raised_in};
 pub use steps::attempt::{
     AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal, judge_waiting, judged_first,

@@ -220,12 +220,6 @@ pub enum RemoteRefusal {
     #[error("'{0}' uses the strategy stash: its checkpoints cannot leave this repository")]
     InPlace(String)
         => "start it without --strategy stash";
-    /// `--worktree` for a loop that has to be fetched first.
-    #[error(
-        "'{change}' has newer work on the remote, and --worktree makes work trees only for new loops"
-    )]
-    OwnWorkTree { change: String }
-        => "git worktree add --detach ../{change}, then there: git ralph run {change}", change;
     #[error("'{change}' on {remote} is {phase}: nothing is left to do")]
     Over {
         change: String,

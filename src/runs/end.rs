@@ -49,7 +49,6 @@ fn is_about_one(error: &Error) -> bool {
                 | RemoteRefusal::Behind { .. }
                 | RemoteRefusal::Different { .. }
                 | RemoteRefusal::WentBack { .. }
-                | RemoteRefusal::OwnWorkTree { .. }
                 | RemoteRefusal::NoBranch { .. }
                 | RemoteRefusal::Refused { .. }
         ),

@@ -1,12 +1,11 @@
 //! Holds a loop on a remote before a run works on it.
 
-use crate::engine::{self, Context, StartOptions, adopt};
+use crate::engine::{self, Context, StartOptions, adopt, adopt_apart};
 use crate::error::Error;
 use crate::events::What;
 use crate::names::Change;
-use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Taken, Tenure, Watch, require_branch};
-use crate::settings::{Settings, Strategy};
+use crate::settings::Strategy;
 use crate::state::Store;
 
 /// Takes the loop on the typed or configured remote, and checks it out in this repository. Does nothing without a
@@ -24,8 +23,7 @@ pub(super) async fn hold<'o>(
     }
     let server = Server::new(&context.repo, settings, remote)?;
     require_possible(&context, change, settings.strategy).await?;
-    let own = options.own_work_tree.is_some();
-    let taken = Box::pin(take(context, server, change, settings, own, watch)).await?;
+    let taken = Box::pin(take(context, server, change, options, watch)).await?;
     let left = Box::pin(tell_of_its_end(taken, change)).await?;
     Ok(left.map(|(context, tenure)| (context, Some(tenure))))
 }
@@ -35,26 +33,25 @@ async fn take<'o>(
     context: Context<'o>,
     server: Server,
     change: &Change,
-    settings: &Settings,
-    own_work_tree: bool,
+    options: &StartOptions,
     watch: &mut Watch,
 ) -> Result<(Context<'o>, Tenure, bool), Error> {
     let remote = server.name().to_owned();
+    let place = options.own_work_tree.as_ref();
     let Taken {
         tenure,
         portable,
         from,
         was_complete,
-    } = Tenure::take(&context, server, change, watch, own_work_tree).await?;
+    } = Tenure::take(&context, server, change, watch, place.is_some()).await?;
     let Some(portable) = portable else {
         return Ok((context, tenure, was_complete));
     };
-    if own_work_tree {
-        tenure.give_back().await?;
-        let change = change.to_string();
-        return Err(RemoteRefusal::OwnWorkTree { change }.into());
-    }
-    match Box::pin(adopt(context, change, portable, settings)).await {
+    let adopted = match place {
+        Some(place) => Box::pin(adopt_apart(context, change, portable, options, place)).await,
+        None => Box::pin(adopt(context, change, portable, &options.settings)).await,
+    };
+    match adopted {
         Ok(open) => {
             open.emit(What::HandedOver { from, remote });
             Ok((open.into_context().await?, tenure, was_complete))

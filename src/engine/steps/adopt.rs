@@ -3,10 +3,11 @@
 
 use std::path::PathBuf;
 
-use super::preflight::refuse_other_loops;
+use super::preflight::{StartOptions, refuse_other_loops};
 use super::put_away::PutAway;
 use super::side;
 use super::snapshot::{commit_below, kept_from_before, snapshot_message};
+use super::start_again::in_own_work_tree;
 use crate::agent::program_of;
 use crate::engine::numbers::take_numbers;
 use crate::engine::position::{View, refuse_operation};
@@ -15,16 +16,16 @@ use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::transition::{self, Known, PULL_TRASH};
 use crate::engine::travel::{self, PublicText};
-use crate::engine::{Context, Loop, open, own_output, refuse_inside_attempt, submodules};
+use crate::engine::{Context, Loop, Place, open, own_output, refuse_inside_attempt, submodules};
 use crate::error::{Error, refuse};
 use crate::events::log::attempts;
 use crate::fs::{Durability, FileError, read_if_there};
-use crate::git::RefInfo;
+use crate::git::{RefInfo, StagedEntry};
 use crate::names::{Change, Oid, typed, typed_path};
 use crate::paths::{WorkTreePath, path_of, shown};
 use crate::refs::KeptRef;
 use crate::settings::Settings;
-use crate::state::{AdoptPlan, Before, Ending, Here, Intent, State, Store};
+use crate::state::{AdoptPlan, Before, Ending, Here, Intent, Linked, State, Store};
 
 /// A loop read from a remote: another machine has written it.
 #[derive(Clone, Debug)]
@@ -45,10 +46,52 @@ pub struct Portable {
 /// If the work tree has uncommitted changes or another loop, or the state cannot be used on this machine. Nothing is
 /// changed then.
 pub async fn adopt<'o>(
+    context: Context<'o>,
+    change: &Change,
+    portable: Portable,
+    settings: &Settings,
+) -> Result<Loop<'o>, Error> {
+    Box::pin(adopt_in(context, change, portable, settings, None)).await
+}
+
+/// Does the same in the loop's own work tree, which is made first unless the loop is active here.
+///
+/// # Errors
+/// As for [`adopt`], or if the work tree cannot be made. No new work tree stays then.
+pub async fn adopt_apart<'o>(
+    context: Context<'o>,
+    change: &Change,
+    portable: Portable,
+    options: &StartOptions,
+    place: &Place,
+) -> Result<Loop<'o>, Error> {
+    let here = Store::new(&context.repo.common_dir, change).load_live()?;
+    if here.is_some() {
+        return Box::pin(adopt(context, change, portable, &options.settings)).await;
+    }
+    let begin = async |context, options: &StartOptions| {
+        let own = options.linked.clone().map(|linked| NewTree {
+            linked,
+            set_up: options.set_up.clone(),
+        });
+        Box::pin(adopt_in(context, change, portable, &options.settings, own)).await
+    };
+    Box::pin(in_own_work_tree(context, change, options, place, begin)).await
+}
+
+/// The loop's own work tree, which was just made.
+struct NewTree {
+    linked: Linked,
+    /// The new files made by its preparation.
+    set_up: Vec<StagedEntry>,
+}
+
+async fn adopt_in<'o>(
     mut context: Context<'o>,
     change: &Change,
     portable: Portable,
     settings: &Settings,
+    own: Option<NewTree>,
 ) -> Result<Loop<'o>, Error> {
     refuse_inside_attempt()?;
     let store = Store::new(&context.repo.common_dir, change);
@@ -58,7 +101,10 @@ pub async fn adopt<'o>(
         context.head = context.repo.head().await?;
     }
     refuse_other_loops(&context, change)?;
-    refuse_uncommitted(&context).await?;
+    // Its own work tree has only what its preparation made.
+    if own.is_none() {
+        refuse_uncommitted(&context).await?;
+    }
     let refs = context
         .repo
         .git
@@ -85,7 +131,7 @@ pub async fn adopt<'o>(
         Some(ours) if is_known => {
             dropped.clear();
             if ours.has_own_work_tree() {
-                // HEAD was detached in the loop's own work tree.
+                // HEAD was detached in it.
                 state.common.original_branch = None;
             }
             state.common.settings = ours.common.settings;
@@ -99,6 +145,11 @@ pub async fn adopt<'o>(
         }
         _ => {
             state.here.before = before(&context, &state).await?;
+            if let Some(own) = own {
+                state.common.original_branch = None;
+                state.here.linked = Some(own.linked);
+                state.here.gate_files.replace(own.set_up);
+            }
             // A remote can ask for more confinement than the local settings, never for less.
             let asked = &mut state.common.settings.plain.boxed;
             *asked = asked.filter(|mode| mode.is_required());

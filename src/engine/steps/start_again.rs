@@ -115,6 +115,20 @@ async fn begin_in_own<'o>(
     if !matches!(options.begun_for, BegunFor::Landing(_)) {
         refuse_done(&context, change, options).await?;
     }
+    in_own_work_tree(context, change, options, place, async |context, options| {
+        Box::pin(begin(context, change, options, None, before_gates)).await
+    })
+    .await
+}
+
+/// Makes the loop's own work tree at HEAD, and begins the loop in it. If it does not begin, no new work tree stays.
+pub(super) async fn in_own_work_tree<'o>(
+    context: Context<'o>,
+    change: &Change,
+    options: &StartOptions,
+    place: &Place,
+    begin: impl AsyncFnOnce(Context<'o>, &StartOptions) -> Result<Loop<'o>, Error>,
+) -> Result<Loop<'o>, Error> {
     let store = Store::new(&context.repo.common_dir, change);
     let _alone = store.lock_making()?;
     let repo = context.repo.clone();
@@ -131,10 +145,7 @@ async fn begin_in_own<'o>(
         set_up: prepared.set_up,
         ..options.clone()
     };
-    let begun = async {
-        let context = context.at(&top).await?;
-        Box::pin(begin(context, change, &options, None, before_gates)).await
-    };
+    let begun = async { begin(context.at(&top).await?, &options).await };
     match Box::pin(begun).await {
         Err(error) if prepared.is_new && store.load_live()?.is_none() => {
             remove_new(&repo, &top, &options.settings).await?;

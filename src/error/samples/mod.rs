@@ -408,7 +408,6 @@ fn remote() -> Vec<RemoteRefusal> {
             why: "it has no state.toml".to_owned(),
         },
         RemoteRefusal::InPlace(change()),
-        RemoteRefusal::OwnWorkTree { change: change() },
         RemoteRefusal::Over {
             change: change(),
             remote: remote(),

@@ -112,3 +112,61 @@ fn run_killed_right_after_a_push_arrived_knows_its_own_lease() {
         assert_eq!(fs::read_to_string(one.dir.join("f")).unwrap(), "1\n2\n3\n");
     }
 }
+
+#[test]
+fn loop_goes_from_one_own_work_tree_to_another() {
+    let remote = Remote::new();
+    let agent = remote.sandbox.completing("echo $RALPH_STORY >>f");
+    let [one, other, third] = ["one", "other", "third"].map(|name| remote.clone(name, &[]));
+    let any = [
+        "run",
+        "--any",
+        "--jobs=2",
+        "--keep",
+        "--max-attempts=1",
+        "--",
+        &agent,
+    ];
+    one.ralph(&any).exits(6);
+    other.git(&[
+        "config",
+        "ralph.worktreeSetup",
+        "mkdir -p made; echo x >made/prepared",
+    ]);
+    fs::write(other.dir.join("README.md"), "mine\n").unwrap();
+    fs::write(other.dir.join("new"), "mine\n").unwrap();
+    let before = other.git(&["status", "--porcelain", "--branch"]);
+    other
+        .ralph(&["run", CHANGE, "--worktree", "--max-attempts", "1", "--", &agent])
+        .exits(6)
+        .says("taken over from origin");
+    // The loop is known here, in the work tree that it has.
+    one.ralph(&any).exits(0);
+    assert_eq!(one.git(&["show", "ralph/add-login:f"]), "1\n2\n3\n");
+    assert_eq!(
+        one.git(&["ls-tree", "--name-only", "ralph/add-login", "made"]),
+        ""
+    );
+    assert_eq!(other.git(&["status", "--porcelain", "--branch"]), before);
+    assert_eq!(fs::read_to_string(other.dir.join("README.md")).unwrap(), "mine\n");
+    third.ralph(&["run", CHANGE, "--worktree", "--", &agent]).exits(5);
+    assert_eq!(third.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn loop_in_an_own_work_tree_that_comes_from_a_remote_is_aborted() {
+    let remote = Remote::new();
+    let agent = remote.sandbox.completing("echo $RALPH_STORY >>f");
+    let [one, other] = ["one", "other"].map(|name| remote.clone(name, &[]));
+    let run = ["run", CHANGE, "--worktree", "--max-attempts", "1", "--", &agent];
+    one.ralph(&run).exits(6);
+    other.ralph(&run).exits(6);
+    other.ralph(&["abort", CHANGE]).exits(0);
+    assert_eq!(other.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(
+        other.git(&["status", "--porcelain", "--branch"]),
+        "## main...origin/main\n"
+    );
+    let kept = format!("refs/ralph/{CHANGE}/finished:f");
+    assert_eq!(other.git(&["show", &kept]), "1\n2\n");
+}
