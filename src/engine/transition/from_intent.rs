@@ -141,6 +141,9 @@ async fn redo(open: &Loop<'_>, plan: &RedoPlan, position: &Position) -> Result<T
 async fn adopt(open: &Loop<'_>, plan: &AdoptPlan, position: &Position) -> Result<Transition, Error> {
     let change = open.change();
     let mut updates = vec![set(open, "start", &open.state.here.before.snapshot)];
+    if !open.state.is_live() {
+        updates.push(set(open, "finished", open.state.checkpoint()));
+    }
     updates.extend(attempts_at(open, &plan.attempts).await?);
     updates.extend(tip_to(open, open.state.checkpoint(), position));
     Ok(Transition {

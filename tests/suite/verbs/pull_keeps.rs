@@ -99,3 +99,18 @@ fn the_hint_that_does_a_finished_loop_again_leads_there() {
     other.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
     assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "y\ny\ny\n");
 }
+
+#[test]
+fn hint_of_a_pulled_loop_that_is_over_names_its_commits() {
+    let remote = Remote::new();
+    let agent = remote.sandbox.completing("echo $RALPH_STORY >>f");
+    let [one, other] = ["one", "other"].map(|name| remote.clone(name, &[]));
+    one.ralph(&["run", CHANGE, "--keep", "--", &agent]).exits(0);
+    other.ralph(&["pull", CHANGE]).exits(0);
+    other
+        .ralph(&["abort", CHANGE])
+        .exits(1)
+        .says("hint: its commits: git log refs/ralph/add-login/finished\n");
+    let log = ["log", "--format=%s", "refs/ralph/add-login/finished"];
+    assert_eq!(other.git(&log), one.git(&log));
+}
