@@ -20,6 +20,7 @@ mod listing;
 mod others;
 mod patience;
 mod portable;
+mod prefixes;
 pub mod probe;
 pub mod prune;
 pub mod queue;

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::prefixes::BRANCHES;
 use super::reason::reason;
 use super::record::random;
-use super::server::{BRANCHES, Server};
+use super::server::Server;
 use crate::error::Error;
 use crate::git::remote::Pushed;
 use crate::git::{GitError, Repo};

@@ -67,6 +67,15 @@ pub enum RemoteRefusal {
         there: String,
     }
         => "git config ralph.remoteRefs {there}", there;
+    /// The loop of a clone in which another setting names the refs.
+    #[error("{remote} has '{change}' below {there}; a loop below {here} would do its work again")]
+    LoopBelowOtherRefs {
+        change: String,
+        remote: String,
+        here: String,
+        there: String,
+    }
+        => Person, "git config ralph.remoteRefs {there}; to leave that loop behind instead: git push {remote} :{there}{change}/state", there, remote, change;
     /// Neither git nor the remote confirms the push.
     #[error("cannot push '{change}' to {remote}{}", lines(words.trim().lines()))]
     NotPushed {

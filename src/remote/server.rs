@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use super::base::Base;
 use super::lease::{Holding, Refs, Watch};
 use super::patience::{Patience, SHORT_PATIENCE};
+use super::prefixes;
 use super::reason::{reason, unanswered};
 use super::record::Record;
 use super::refusal::RemoteRefusal;
@@ -24,10 +25,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Maximum number of loops in one fetch.
 pub(super) const MOST_AT_ONCE: usize = 500;
-
-/// The prefixes of the refs of loops: the default, and the one for hosts that allow only branches.
-const REFS: &str = "refs/ralph/";
-pub(super) const BRANCHES: &str = "refs/heads/ralph-state/";
 
 /// Maximum number of refs that a remote may list.
 const MOST_REFS: usize = 100_000;
@@ -206,7 +203,7 @@ impl Server {
 
     /// Returns the error about the first state of a loop that the host refuses, with the host's message.
     pub(super) fn refused_refs(&self, change: &Change, words: String) -> RemoteRefusal {
-        if self.prefix == BRANCHES {
+        if self.prefix == prefixes::BRANCHES {
             return self.refused(change, words);
         }
         let (change, remote) = (change.to_string(), self.name().to_owned());
@@ -250,11 +247,10 @@ impl Server {
 
     /// Lists the refs of all loops on the remote. One round trip.
     pub(super) async fn refs_of_all(&self) -> Result<Refs, RemoteRefusal> {
-        let prefixes = std::iter::once(self.prefix.as_str()).chain(self.other());
-        let mut patterns: Vec<String> = prefixes.map(|prefix| format!("{prefix}*/state")).collect();
+        let mut patterns = prefixes::patterns_of_states(&self.prefix);
         patterns.push(LOOP_BRANCHES.to_owned());
         let refs = self.refs(&patterns).await?;
-        self.require_prefix(&refs)?;
+        prefixes::require_only(self.name(), &self.prefix, &refs)?;
         Ok(refs)
     }
 
@@ -265,24 +261,6 @@ impl Server {
             Some((Change::new(change).ok()?, oid.clone()))
         });
         loops.collect()
-    }
-
-    /// Returns the other prefix of refs, below which loops may be if this clone lacks the setting.
-    fn other(&self) -> Option<&'static str> {
-        (self.prefix == REFS).then_some(BRANCHES)
-    }
-
-    /// Refuses a remote that keeps its loops below another prefix: this clone lacks the setting.
-    fn require_prefix(&self, refs: &Refs) -> Result<(), RemoteRefusal> {
-        let has = |prefix: &str| refs.iter().any(|(name, _)| name.starts_with(prefix));
-        match self.other().filter(|other| !has(&self.prefix) && has(other)) {
-            None => Ok(()),
-            Some(there) => Err(RemoteRefusal::OtherRefs {
-                remote: self.name().to_owned(),
-                here: self.prefix.clone(),
-                there: there.to_owned(),
-            }),
-        }
     }
 
     /// Lists the commits of the remote's branches, except those that keep loops, and fetches missing ones.
@@ -305,9 +283,8 @@ impl Server {
         &self,
         change: &Change,
     ) -> Result<(Option<Oid>, Option<Oid>), RemoteRefusal> {
-        let others = self.other().into_iter();
         let mut patterns = self.names(change).to_vec();
-        patterns.extend(others.flat_map(|prefix| [&self.prefix, prefix].map(|one| format!("{one}*/state"))));
+        patterns.extend(prefixes::patterns_of_states(&self.prefix));
         self.places_among(change, &self.refs(&patterns).await?)
     }
 
@@ -330,7 +307,8 @@ impl Server {
                 });
             }
         }
-        self.require_prefix(refs)?;
+        prefixes::require_only(self.name(), &self.prefix, refs)?;
+        prefixes::require_alone(self.name(), &self.prefix, change, refs)?;
         Ok(places(&names, refs))
     }
 

@@ -49,6 +49,7 @@ fn is_about_one(error: &Error) -> bool {
                 | RemoteRefusal::Behind { .. }
                 | RemoteRefusal::Different { .. }
                 | RemoteRefusal::WentBack { .. }
+                | RemoteRefusal::LoopBelowOtherRefs { .. }
                 | RemoteRefusal::NoBranch { .. }
                 | RemoteRefusal::Refused { .. }
         ),

@@ -323,6 +323,12 @@ fn remote() -> Vec<RemoteRefusal> {
             name: "refs/heads/refs/ralph/add-login/state".to_owned(),
             meant: "refs/ralph/add-login/state".to_owned(),
         },
+        RemoteRefusal::LoopBelowOtherRefs {
+            change: change(),
+            remote: remote(),
+            here: "refs/heads/ralph-state/".to_owned(),
+            there: "refs/ralph/".to_owned(),
+        },
         RemoteRefusal::OtherRefs {
             remote: remote(),
             here: "refs/ralph/".to_owned(),

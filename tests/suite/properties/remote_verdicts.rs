@@ -74,6 +74,37 @@ fn a_clone_without_the_setting_is_told_where_the_loops_are() {
 }
 
 #[test]
+fn clone_whose_setting_changed_does_not_begin_its_loop_again() {
+    let remote = Remote::new();
+    let (one, other) = (remote.clone("one", &[]), remote.clone("other", &[]));
+    let run = ["run", CHANGE, "--max-attempts", "1"];
+    let agent = remote.sandbox.completing("echo $RALPH_STORY >>f");
+    let run = [&run[..], &["--", &agent]].concat();
+    one.ralph(&run).exits(6);
+    let tip = remote.git(&["rev-parse", "ralph/add-login"]);
+    for clone in [&one, &other] {
+        clone.git(&["config", "ralph.remoteRefs", "refs/heads/ralph-state/"]);
+        clone
+            .ralph(&run)
+            .exits(1)
+            .says("origin keeps its loops below refs/ralph/, and none below refs/heads/ralph-state/\n");
+    }
+    // Another loop is kept there.
+    let other_loop = "refs/heads/ralph-state/x/state";
+    remote.git(&["update-ref", other_loop, "refs/ralph/add-login/state"]);
+    for clone in [&one, &other] {
+        clone
+            .ralph(&run)
+            .exits(7)
+            .says("origin has 'add-login' below refs/ralph/; a loop below refs/heads/ralph-state/ would do its work again\n")
+            .says("hint: git config ralph.remoteRefs refs/ralph/; ");
+    }
+    assert_eq!(remote.git(&["rev-parse", "ralph/add-login"]), tip);
+    one.git(&["config", "ralph.remoteRefs", "refs/ralph/"]);
+    one.ralph(&run).exits(6);
+}
+
+#[test]
 fn a_branch_that_git_takes_for_a_state_is_named() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);
