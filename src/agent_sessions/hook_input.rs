@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::transcript;
 use crate::state::Heard;
 
-/// The longest part of an agent's name or word that is kept, in characters.
+/// Maximum length of a name or word of an agent that is kept, in characters.
 const WORD: usize = 200;
 
 /// One call of a hook.
@@ -38,7 +38,7 @@ pub enum Message {
     Absent,
     /// The whole message.
     Whole(String),
-    /// Everything said since the user last spoke, with the message at its end. Gemini's `stop_hook_active` does not say
+    /// All text since the user's last message, ending with the message. Gemini's `stop_hook_active` does not say
     /// whether anything was said before: after an answer that clears its context it is false again.
     Growing(String),
 }

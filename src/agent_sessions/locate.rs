@@ -1,4 +1,4 @@
-//! Finds the loop that a session is in without starting a process: agents call their hooks everywhere.
+//! Finds the loop of a session without a process: agents call their hooks in every directory.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use crate::git::{LayoutHead, RepoLayout};
 use crate::names::Change;
 use crate::state::{self, StateError, Store};
 
-/// The loop that a session is in.
+/// The loop of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopHere {
     /// The top directory of the work tree.
     pub top: PathBuf,
-    /// The change, if HEAD shows it without git.
+    /// The change, if HEAD names it.
     pub change: Option<Change>,
 }
 
-/// Finds the live loop that leaves HEAD around `dir` in its place, or whose branch is checked out there; returns `None` when there is none.
+/// Finds the live loop around `dir` that uses the user's branch, or whose branch is checked out there.
 pub fn locate(dir: &Path) -> Result<Option<LoopHere>, Error> {
     let Some((top, layout)) = RepoLayout::above(dir) else {
         return Ok(None);

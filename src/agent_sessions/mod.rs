@@ -1,9 +1,9 @@
 //! Lets an agent's own session drive the loop: its hooks ask git-ralph when it stops, and the answer is the next
 //! prompt, or that it may end. The session's message is judged like any agent's last message, by the same functions as
-//! `complete` and `fail`; between two stops the loop is at rest, so that a session may die at any time.
+//! `complete` and `fail`; between two stops no step is in progress, so that a session may end at any time.
 //!
 //! - `hook_input`: the input of a hook; `transcript`: the last message, if the input has none; `usage`: tokens and cost;
-//! - `locate`: the loop that the session is in, found before any process is started;
+//! - `locate`: the loop of the session, found before any process starts;
 //! - `stop`: from the last message to the answer;
 //! - `answer`: the answer to the agent.
 //!
@@ -58,7 +58,7 @@ impl Event {
     }
 }
 
-/// Handles the call of an agent's hook; returns what to tell the agent.
+/// Handles the call of an agent's hook; returns the answer to the agent.
 ///
 /// # Errors
 /// As `complete` and `fail`. Nothing is lost then.
@@ -84,7 +84,7 @@ pub async fn answer(
     }
 }
 
-/// Records that the agent's service has ended the turn with an error: the loop rests.
+/// Records that an error of the agent's service ended the turn.
 fn agent_failed(mut open: Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     if other_agent_session(&open, &call.session).is_some() {
         return Ok(Answer::Nothing);

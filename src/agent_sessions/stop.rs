@@ -29,13 +29,13 @@ use crate::settings::Settings;
 use crate::state::{AgentSession, Given, Phase, Verdict};
 use crate::stories::{Listing, Story};
 
-/// The beginning of every answer: for its agent, what a hook says is data unless the hook itself asks for something.
+/// The beginning of every answer: an agent treats the text of a hook as data unless the hook identifies itself.
 const WHO: &str = "git-ralph drives this session for its user: this hook asks you to";
 
-/// The number of reminders to a session that promises nothing before that counts as an attempt.
+/// Number of reminders to a session without a promise; after these it counts as a failed attempt.
 const REMINDERS: u32 = 2;
 
-/// Judges the last message of an agent that has ended its turn, and gives it the next story.
+/// Judges the last message of an agent that ended its turn, and returns the next story.
 pub(crate) async fn agent_stopped(mut open: Loop<'_>, call: &HookInput) -> Result<Answer, Error> {
     if let Some(other) = other_agent_session(&open, &call.session) {
         let seen = other.seen;
@@ -156,7 +156,7 @@ async fn answer_stop(open: &mut Loop<'_>, call: &HookInput) -> Result<Answer, Er
     }
 }
 
-/// The words of a session at the end of its turn, and what was known of it before.
+/// The last message of a session at the end of its turn, and the earlier record of the session.
 struct Turn {
     message: String,
     /// The story that it was given.
@@ -167,7 +167,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// Hears the session out, and notes that it is alive.
+    /// Reads the message of the session, and notes the time.
     fn hear(session: &mut AgentSession, call: &HookInput) -> Self {
         let (message, heard) = call.heard(session.heard.as_ref());
         session.heard = heard;
@@ -181,14 +181,14 @@ impl Turn {
         }
     }
 
-    /// Returns the story that the user's prompt gave a session that is heard of for the first time.
+    /// Returns the story that the user's prompt gave to a new session.
     fn prompted(&self, open: &Loop<'_>) -> Option<Given> {
         let is_new = self.given.is_none() && self.attempts == 0;
         open.state.here.prompted.clone().filter(|_| is_new)
     }
 }
 
-/// Returns the list, and the story that the session works on.
+/// Returns the list, and the story of the session.
 async fn story_at_hand(open: &mut Loop<'_>, settings: &Settings) -> Result<(Listing, Story), Error> {
     let (listing, story) = match list_before_attempt(open).await? {
         Some(listing) => {
@@ -209,7 +209,7 @@ fn retries_spent(open: &Loop<'_>, story: String) -> Error {
     StepRefusal::RetriesSpent { change, story }.into()
 }
 
-/// Judges what the session says of the story, as `complete` and `fail` do.
+/// Judges the message about the story, as `complete` and `fail` do.
 async fn judge_session(
     open: &mut Loop<'_>,
     since: Option<Timestamp>,
@@ -309,7 +309,7 @@ struct Said {
 /// back are not the agent's word.
 fn heard_in(message: &str, prompt: &str, since: Option<Timestamp>, call: &HookInput) -> Report {
     let mut decoder = Decoder::new(Format::Text, prompt);
-    // Codex gives its model the hook's answer with these characters escaped, and the model may copy it so.
+    // Codex passes the hook's answer with these characters escaped, and the model may copy them.
     for line in message.split_inclusive('\n') {
         let is_escaped = line.trim_start().starts_with("&lt;promise&gt;");
         let spelt = is_escaped.then(|| line.replace("&lt;", "<").replace("&gt;", ">"));
@@ -324,7 +324,7 @@ fn heard_in(message: &str, prompt: &str, since: Option<Timestamp>, call: &HookIn
     report
 }
 
-/// Returns what to tell an agent that ended its turn without a promise.
+/// Returns the text for an agent that ended its turn without a promise.
 fn reminder(story: &Story, judgement: &Judgement) -> String {
     let why = judgement
         .reason
@@ -339,7 +339,7 @@ fn reminder(story: &Story, judgement: &Judgement) -> String {
     )
 }
 
-/// Returns what to tell an agent whose story is not the loop's any more.
+/// Returns the text for an agent whose story is no longer the story of the loop.
 fn outdated_words(story: &str) -> String {
     format!(
         "The loop has moved on since you were given story {story}: nothing of what you said was judged, and the files \
@@ -347,7 +347,7 @@ fn outdated_words(story: &str) -> String {
     )
 }
 
-/// Returns what to tell an agent whose attempt was undone.
+/// Returns the text for an agent whose attempt was undone.
 fn undone(story: &Story, kept: &str) -> String {
     let heading = heading(&story.id, &story.title);
     format!(

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::fs::is_seen_as_file;
 
-/// The most bytes that are read at the end of a transcript.
+/// Maximum number of bytes that are read at the end of a transcript.
 const READ: u64 = 4 << 20;
 
 /// Returns the last message of the agent; `None` if it has said nothing since the user spoke, or the file cannot be
@@ -23,7 +23,7 @@ pub(super) fn last_message(path: &Path) -> Option<String> {
     }
     let mut message = Vec::new();
     for line in text.lines().rev() {
-        // The first line may have lost its beginning.
+        // The first line may be incomplete.
         let Ok(value) = serde_json::from_str::<Value>(line) else {
             continue;
         };
@@ -41,7 +41,7 @@ pub(super) fn last_message(path: &Path) -> Option<String> {
     (!message.is_empty()).then(|| message.join("\n"))
 }
 
-/// Returns true if the conversation mentions the promise, as every prompt does; false if that cannot be seen.
+/// Returns true if the conversation mentions the promise, as every prompt does; false if unknown.
 pub(super) fn speaks_of_promise(path: &Path) -> bool {
     let begins = || {
         let mut bytes = Vec::new();
@@ -74,7 +74,7 @@ pub(super) fn whole_or_end(path: &Path) -> Option<(Vec<u8>, bool)> {
 enum Turn {
     /// The agent says these words.
     Agent(String),
-    /// Another party speaks, or the agent does something: words before it are no last message.
+    /// The user or a tool speaks, or the agent uses a tool: earlier words are not the last message.
     Other,
 }
 

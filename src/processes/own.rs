@@ -1,12 +1,12 @@
-//! The children that git-ralph starts for itself and waits for. Such a child can run beside an attempt (a lease is renewed,
-//! the view reads something), and a search for the attempt's processes has to leave it alone.
+//! The children that git-ralph starts and waits for. Such a child can run during an attempt (to renew a lease, or to read
+//! for the view), and is not one of the attempt's processes.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 static OWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// A child of our own, until this is dropped, which must be after it was waited for.
+/// A child of git-ralph. Must be dropped after the child was waited for.
 #[derive(Debug)]
 pub(crate) struct OwnChild(Vec<i32>);
 
@@ -16,7 +16,7 @@ impl OwnChild {
         start: impl FnOnce() -> Result<T, E>,
         numbers: impl FnOnce(&T) -> Vec<u32>,
     ) -> Result<(T, Self), E> {
-        // There is no search before it is noted.
+        // A search waits until the child is noted.
         let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
         let started = start()?;
         let numbers = numbers(&started)
@@ -37,8 +37,7 @@ impl Drop for OwnChild {
     }
 }
 
-/// Reads processes while no child of our own is being started. Among the children that `look` finds are those that it
-/// is given, and none besides them is our own.
+/// Reads processes while git-ralph starts no child. `look` gets the present children of git-ralph.
 pub(crate) fn look<T>(look: impl FnOnce(&BTreeSet<i32>) -> T) -> T {
     look(&OWN.lock().unwrap_or_else(PoisonError::into_inner))
 }

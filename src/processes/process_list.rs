@@ -1,4 +1,4 @@
-//! Processes as systems without `/proc` list them. A start is known to the second.
+//! Processes on systems without `/proc`. The start time is known to the second.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,21 +26,21 @@ pub(super) fn entries() -> Option<Vec<(i32, Stat)>> {
     (!entries.is_empty()).then_some(entries)
 }
 
-/// Lists the children of a process, as far as the system shows them.
+/// Lists the children of a process that the system shows.
 pub(super) fn children(parent: i32) -> Vec<(i32, Stat)> {
     let mut entries = entries().unwrap_or_default();
     entries.retain(|(_, stat)| stat.parent == parent);
     entries
 }
 
-/// Tells if this process has a child. A dead one may not be listed; nothing but the attempt's first process becomes one
-/// here, and its owner waits for it.
+/// Returns whether this process has a child. The system may not list a dead one; only the attempt's first process can be
+/// dead here, and its owner waits for it.
 pub(super) fn have_children(ourselves: i32) -> bool {
     !children(ourselves).is_empty()
 }
 
-/// Tells if a variable has a value in the environment that a process was started with (`NAME=value`). Some systems hide
-/// the environment of their own programs.
+/// Returns whether a process was started with this variable (`NAME=value`). Some systems hide the environment of their
+/// own programs.
 pub(crate) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
     let Some(pid) = known(pid) else {
         return false;
@@ -53,12 +53,12 @@ pub(crate) fn has_variable(pid: i32, wanted: &[u8]) -> bool {
     })
 }
 
-/// Returns nothing: without the terminals of processes, where one works does not tell enough.
+/// Returns nothing: the terminals of processes are unknown here.
 pub(crate) fn directory(_pid: i32) -> Option<PathBuf> {
     None
 }
 
-/// Returns the memory that a process has, in bytes.
+/// Returns the memory of a process, in bytes.
 pub(crate) fn memory(pid: i32) -> Option<u64> {
     let pid = known(pid)?;
     let system = listed(
@@ -68,7 +68,7 @@ pub(crate) fn memory(pid: i32) -> Option<u64> {
     system.process(pid).map(sysinfo::Process::memory)
 }
 
-/// Returns whether a process runs the very file that this one runs, which cannot be seen.
+/// Returns whether a process runs the same file as this one; unknown here.
 pub(crate) fn runs_our_program(_pid: i32) -> Option<bool> {
     None
 }
@@ -88,7 +88,7 @@ pub(crate) fn program(pid: i32) -> Option<Program> {
         words: words.map(|word| word.as_encoded_bytes().to_vec()).collect(),
         directory: process.cwd().map(Path::to_owned),
     };
-    // One of our own user's without a directory is about to end: it has left its directory, and is not listed as dead yet.
+    // A process of the same user without a directory is about to end.
     let ours = nix::unistd::geteuid().as_raw();
     let is_ours = process.effective_user_id().is_some_and(|user| **user == ours);
     let is_there = program.directory.is_some() || (!is_ours && entry(pid).is_some_and(|stat| !stat.dead));

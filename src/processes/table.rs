@@ -1,4 +1,4 @@
-//! The processes of the system, and who descends from whom: by `/proc` on Linux, else by the system's own calls.
+//! The processes of the system, and their parents: from `/proc` on Linux, else from system calls.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -14,12 +14,12 @@ use super::proc_files as source;
 use super::process_list as source;
 pub(crate) use source::{booted, directory, has_variable, memory, program, runs_our_program};
 
-/// All processes at about one moment: those that come and go while the table is read may be missing.
+/// All processes at about one moment: those that begin or end while the table is read may be missing.
 #[derive(Debug)]
 pub(crate) struct Table(BTreeMap<i32, Stat>);
 
 impl Table {
-    /// Reads the table; `None` where no process can be seen.
+    /// Reads the table; `None` if the system shows no process.
     pub fn read() -> Option<Self> {
         Some(Self(source::entries()?.into_iter().collect()))
     }
@@ -29,19 +29,19 @@ impl Table {
         self.0.get(&pid)
     }
 
-    /// Lists the living processes but this one.
+    /// Lists the living processes except this one.
     pub fn living(&self) -> impl Iterator<Item = (i32, &Stat)> {
         let ourselves = ourselves();
         let all = self.0.iter().map(|(pid, stat)| (*pid, stat));
         all.filter(move |(pid, stat)| *pid != ourselves && !stat.dead)
     }
 
-    /// Finds the child of this process that a process is or descends from.
+    /// Finds the child of this process that is a process or its ancestor.
     pub fn ancestor_among_children(&self, pid: i32) -> Option<(i32, &Stat)> {
         self.below(ourselves(), pid)
     }
 
-    /// Lists this process and those that it descends from.
+    /// Lists this process and its ancestors.
     pub fn lineage(&self) -> Vec<i32> {
         let mut found = vec![ourselves()];
         while let Some(stat) = found.last().and_then(|pid| self.0.get(pid)) {
@@ -61,7 +61,7 @@ impl Table {
     }
 
     fn below(&self, ancestor: i32, mut pid: i32) -> Option<(i32, &Stat)> {
-        // A table that was read while it changed could go round in circles.
+        // A table that changed while it was read can contain a cycle.
         for _ in 0..self.0.len() {
             let stat = self.0.get(&pid)?;
             if stat.parent == ancestor {
@@ -78,7 +78,7 @@ pub(crate) fn children() -> Vec<(i32, Stat)> {
     source::children(ourselves())
 }
 
-/// Tells if this process has a child, dead or alive.
+/// Returns whether this process has a child, dead or alive.
 pub(crate) fn have_children() -> bool {
     source::have_children(ourselves())
 }
@@ -94,24 +94,23 @@ pub fn host() -> Option<String> {
     name.into_string().ok().filter(|name| !name.is_empty())
 }
 
-/// Returns the start of a process, in ticks of the system's own: with its number it identifies one process for ever.
+/// Returns the start time of a process, in ticks of the system: with its number it identifies the process.
 pub fn started_at(pid: i32) -> Option<u64> {
     source::entry(pid).map(|stat| stat.started)
 }
 
-/// Tells if a process has certainly ended; one that its parent has not waited for yet has.
+/// Returns whether a process has certainly ended, even if its parent has not waited for it.
 pub fn is_gone(pid: i32) -> bool {
     kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH) || source::entry(pid).is_some_and(|stat| stat.dead)
 }
 
-/// Tells if a process may have been started by that time. The system's clock ticks are coarse: two seconds count as one
-/// moment.
+/// Returns whether a process may have started by that time, with a tolerance of two seconds for coarse clock ticks.
 pub(crate) fn began_by(stat: &Stat, time: SystemTime) -> bool {
     let moment = Duration::from_secs(2);
     source::start_of(stat).is_none_or(|start| start <= time + moment)
 }
 
-/// Tells if the process with this number is still the one that was started then.
+/// Returns whether the process with this number is the one that started at that time.
 pub fn is_same(pid: i32, started: Option<u64>) -> bool {
     started.is_some() && started_at(pid) == started
 }

@@ -1,8 +1,8 @@
-//! Adds to a prompt what the user has said since the story list was written.
+//! Adds the user's messages (`git ralph tell`) to a prompt.
 
 use super::quotation;
 
-/// Returns the prompt with these messages: their words, and the attempt that ran when they were written, if one did.
+/// Returns the prompt with these messages: their text, and the attempt during which they were written, if any.
 pub fn from_user<'w>(prompt: String, words: impl Iterator<Item = (&'w str, Option<&'w str>)>) -> String {
     let mut text = String::new();
     for (words, during) in words {

@@ -1,14 +1,14 @@
-//! Adds to the prompt of an attempt what another round of it is for.
+//! Adds the reason for a further round to the prompt of an attempt.
 
 use super::{beginning, neutral, quotation};
 use crate::events::Further;
 
-/// Maximum size of what an agent says that is left, in bytes; its beginning is kept.
+/// Maximum size of the agent's text about the work that is left, in bytes; its beginning is kept.
 const MAX_LEFT: usize = 4 * 1024;
-/// The most changed files that are named.
+/// Maximum number of changed files that are named.
 const MAX_FILES: usize = 40;
 
-/// The work tree that another round begins with.
+/// The work tree at the beginning of a further round.
 #[derive(Clone, Copy, Debug)]
 pub struct Begins<'a> {
     /// The commit of the last checkpoint, abbreviated.
@@ -17,11 +17,11 @@ pub struct Begins<'a> {
     pub files: &'a [String],
     /// The work that is left, in the words of the round before.
     pub left: &'a str,
-    /// True if the prompt of the attempt offers another process, and none follows this one.
+    /// True if the prompt of the attempt offers another process, and this is the last one.
     pub is_last: bool,
 }
 
-/// Returns the prompt of another round: that of the attempt, and what the round is for.
+/// Returns the prompt of a further round: the prompt of the attempt, and the reason for the round.
 pub fn further(prompt: &str, why: Further, begins: Begins<'_>) -> String {
     let Begins {
         checkpoint,

@@ -1,7 +1,7 @@
 //! Renders the prompt of an attempt from a template and its inputs.
 //!
 //! Invariant: no line of a prompt is only a promise tag, so that an agent that repeats its prompt promises nothing.
-//! This module knows nothing of git, and reads no file but the template; it is given everything that it shows.
+//! This module does not depend on git, and reads only the template; its callers pass all other inputs.
 
 mod from_user;
 mod further;
@@ -35,13 +35,13 @@ const MAX_REASON: usize = 16 * 1024;
 /// Maximum size of the text above the stories in a prompt, in bytes; its beginning is kept.
 const MAX_PREAMBLE: usize = 4 * 1024;
 
-/// The words behind the attempt of a note that was not accepted.
+/// The words after the attempt of a note, if the attempt was not accepted.
 const NOT_ACCEPTED: &str = ", not accepted";
 
 /// Maximum size of the learnings in a prompt, in bytes; the newest are kept.
 const MAX_LEARNINGS: usize = 16 * 1024;
 
-/// Each variable of what both prompts have in common, and its meaning: a table of the manual.
+/// Each variable that both prompts have, and its meaning: a table of the manual.
 pub const WORK_VARIABLES: &[(&str, &str)] = &[
     ("change", "the change"),
     (
@@ -146,7 +146,7 @@ const KIND: Kind = Kind {
     problem: "a promise may stand only inside a sentence: an agent that repeats this would promise",
 };
 
-/// The part of the inputs that the prompts of an attempt and of a review have in common.
+/// The inputs that the prompts of an attempt and of a review share.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
     /// The change.
@@ -159,11 +159,11 @@ pub struct Work<'a> {
     pub preamble: &'a str,
     /// Files to read first, as paths.
     pub context: &'a [String],
-    /// Commands that must succeed, or for a review have succeeded.
+    /// Commands that must succeed; for a review, those that have succeeded.
     pub gates: &'a [String],
 }
 
-/// The inputs of a prompt.
+/// The inputs of the prompt of an attempt.
 #[derive(Clone, Debug)]
 pub struct Inputs<'a> {
     /// The work.
@@ -184,25 +184,25 @@ pub struct Inputs<'a> {
     pub attempt: u32,
     /// The reason why the last attempt failed.
     pub reason: Option<&'a str>,
-    /// The ref that keeps the work that the user did not accept, and the words about it.
+    /// The ref that keeps the work that the user did not accept, with the user's reason.
     pub redone: Option<(&'a str, Option<&'a str>)>,
     /// The commit of the last checkpoint, abbreviated.
     pub checkpoint: &'a str,
-    /// The ref that keeps the work of that attempt.
+    /// The ref that keeps the work of the last attempt.
     pub last_attempt: Option<&'a str>,
-    /// The log of that attempt, as a path.
+    /// The log of the last attempt, as a path.
     pub last_log: Option<&'a str>,
     /// The notes of earlier attempts.
     pub learnings: &'a str,
     /// The file with these notes.
     pub learnings_file: &'a str,
-    /// The pathspecs of tests with which they must succeed as these were.
+    /// The pathspecs of tests: the commands must also succeed with the former versions of these files.
     pub held_tests: &'a [String],
-    /// True if the prompt names the promise that work is left.
+    /// True if the prompt offers the promise CONTINUE.
     pub may_continue: bool,
 }
 
-/// Returns the variables of what both prompts have in common, of which `harmless` makes every text harmless, with `more`.
+/// Returns the variables that both prompts have, with `more`; `harmless` makes every text harmless.
 fn with_work(work: &Work<'_>, harmless: impl Fn(&str) -> String, more: Value) -> Value {
     let all = |texts: &[String]| -> Vec<String> { texts.iter().map(|text| harmless(text)).collect() };
     let preamble = beginning(work.preamble, MAX_PREAMBLE);
@@ -220,7 +220,7 @@ fn with_work(work: &Work<'_>, harmless: impl Fn(&str) -> String, more: Value) ->
     variables
 }
 
-/// Returns the parts of a story, of which `harmless` makes every text harmless.
+/// Returns the parts of a story; `harmless` makes every text harmless.
 fn parts_of(story: &Story, harmless: impl Fn(&str) -> String) -> Value {
     let body = if story.body.trim().is_empty() {
         tasks_as_list(story)
@@ -245,7 +245,7 @@ pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, Templa
     template.render(&variables(inputs), &KIND)
 }
 
-/// Tries a template with a first attempt and with a retry, so that a mistake is found before the loop begins.
+/// Renders a template for a first attempt and for a retry, to find mistakes before the loop begins.
 pub fn check(template: &Template, inputs: &Inputs<'_>) -> Result<(), TemplateError> {
     let some = ["x".to_owned()];
     let retry = Inputs {
@@ -318,8 +318,8 @@ fn tasks_as_list(story: &Story) -> String {
     lines.join("\n")
 }
 
-/// Returns the text with its promise tags, and those that say why nothing was changed, made harmless, and its control
-/// characters visible: no argument of a command holds a NUL.
+/// Returns the text with harmless promise tags and `<unchanged>` tags, and visible control characters: an argument of a
+/// command cannot contain a NUL.
 pub fn neutral(text: &str) -> String {
     visible(text)
         .replace("<promise>", "[promise]")
@@ -328,7 +328,7 @@ pub fn neutral(text: &str) -> String {
         .replace("</unchanged>", "[/unchanged]")
 }
 
-/// Returns a text whose control characters, but for line ends and tabs, are written as `^X`.
+/// Returns a text in which control characters except line ends and tabs are written as `^X`.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -350,7 +350,7 @@ fn quotation(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns the first whole lines of a text that fit into `limit` bytes, with a last line that says so if there are more.
+/// Returns the first whole lines of a text that fit into `limit` bytes; if there are more, a last line says so.
 fn beginning(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.trim().to_owned();
@@ -364,7 +364,7 @@ fn beginning(text: &str, limit: usize) -> String {
     format!("{}\n[...]", kept.trim())
 }
 
-/// Reads the attempt with which a note begins, as `[story@number] `; returns its story, its number and the text of the note.
+/// Parses a note that begins with its attempt, as `[story@number] `; returns the story, the number and the text.
 pub fn origin(line: &str) -> Option<(&str, u32, &str)> {
     let (attempt, text) = line.strip_prefix('[')?.split_once("] ")?;
     let (story, number) = attempt
@@ -374,7 +374,7 @@ pub fn origin(line: &str) -> Option<(&str, u32, &str)> {
     Some((story, number.parse().ok()?, text))
 }
 
-/// Marks the notes of attempts that were not accepted: what they say of the work may no longer be so.
+/// Marks the notes of attempts that were not accepted: they may describe work that was undone.
 pub fn marked(learnings: &str, is_refused: impl Fn(&str, u32) -> bool) -> String {
     let mark = |line: &str| match origin(line) {
         Some((story, number, text)) if is_refused(story, number) => {
@@ -385,7 +385,7 @@ pub fn marked(learnings: &str, is_refused: impl Fn(&str, u32) -> bool) -> String
     learnings.lines().map(mark).collect()
 }
 
-/// Returns the learnings without the notes that a later attempt repeats, whole. What an agent wrote without its attempt stays.
+/// Returns the learnings without whole notes that a later attempt repeats. Notes without an attempt stay.
 fn without_repeats(learnings: &str) -> String {
     let text_of = |line: &str| origin(line).map(|(_, _, text)| text.to_owned());
     let mut notes: Vec<(Option<String>, Vec<&str>)> = Vec::new();

@@ -1,7 +1,7 @@
 //! Renders the prompt of a review: the question to a reviewer about the work of another agent.
 //!
-//! Invariant: no line of it is only a verdict, so that a reviewer that repeats its prompt judges nothing. The verdict has a
-//! nonce, which is in no file that a reviewer may print.
+//! Invariant: no line of the prompt is only a verdict, so that a reviewer that repeats its prompt gives no verdict. The
+//! verdict has a nonce, which is in no file that a reviewer may print.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::stories::Story;
 /// The built-in template.
 pub const DEFAULT: &str = include_str!("review.md");
 
-/// The most files that are named.
+/// Maximum number of files that are named.
 const MOST_FILES: usize = 100;
 
 /// Each variable of a template and its meaning: the table of the manual.
@@ -60,18 +60,18 @@ pub struct Inputs<'a> {
     pub work: Work<'a>,
     /// The commit before the work.
     pub from: &'a str,
-    /// The tree or the commit with the work.
+    /// The tree or commit with the work.
     pub to: &'a str,
     /// The paths that differ.
     pub files: &'a [String],
-    /// The tests that differ, each with the tree in which it is as it was, and as a shell reads it: later work is held to what
-    /// the reviewer accepts of them.
+    /// The tests that differ, each with the tree that has its former version, and quoted for a shell: the reviewer's
+    /// verdict decides which version later work must pass.
     pub tests: &'a [(&'a str, String)],
-    /// Why the gates fail with these as they were, if they do.
+    /// The reason why the gates fail with the former tests, if they do.
     pub tests_fail: Option<&'a str>,
-    /// Those of the files that are as before the work in the work tree.
+    /// The files whose former versions are in the work tree.
     pub aside: &'a [String],
-    /// True if the agent is known to have promised that the story is complete.
+    /// True if the agent promised that the story is complete.
     pub promised: bool,
     /// The tag of the verdict.
     pub tag: Tag,
@@ -91,7 +91,7 @@ pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, Templa
     };
     let (from, to) = (inputs.from, inputs.to);
     let own = json!({
-        // What the work made of attributes does not hide a part of it.
+        // Attributes that the work changed hide no part of it.
         "diff": format!("git diff --text --no-ext-diff --no-textconv {from} {to}"),
         "from": from,
         "to": to,
@@ -105,7 +105,7 @@ pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, Templa
     let variables = with_work(&inputs.work, harmless, own);
     let mut text = of_tests(inputs);
     text += &template.render(&variables, &kind(inputs.tag))?;
-    // A template of the user's may have the words of the verdict itself.
+    // The user's template may contain the words of the verdict.
     if !text.contains(accept_tag.as_str()) {
         let _ = writeln!(
             text,
@@ -115,7 +115,7 @@ pub fn render(template: &Template, inputs: &Inputs<'_>) -> Result<String, Templa
     Ok(text)
 }
 
-/// Returns what comes before everything else, whatever the template: the tests that differ.
+/// Returns the text before that of any template: the tests that differ.
 fn of_tests(inputs: &Inputs<'_>) -> String {
     let Inputs { to, tests, .. } = inputs;
     if tests.is_empty() {
@@ -141,7 +141,7 @@ fn of_tests(inputs: &Inputs<'_>) -> String {
     text + "\n"
 }
 
-/// Tries a template with little and with much, so that a mistake is found before an attempt begins.
+/// Renders a template with few and with many inputs, to find mistakes before an attempt begins.
 pub fn check(template: &Template, change: &str, story: &Story) -> Result<(), TemplateError> {
     let some = vec!["x".to_owned(); MOST_FILES + 1];
     for texts in [&[], some.as_slice()] {

@@ -20,20 +20,20 @@ use crate::fs::{Links, read_regular_text, system_words};
 /// The built-in template.
 pub const DEFAULT: &str = include_str!("default.md");
 
-/// Names that templates may use besides the variables: functions of the template language.
+/// Functions of the template language that templates may use.
 const FUNCTIONS: &[&str] = &["range", "dict", "namespace", "debug"];
 
 /// Maximum length of a template, in bytes.
 const LONGEST: u64 = 256 * 1024;
 
-/// Maximum length of one tag (`{{ }}`, `{% %}`) in it, in bytes: an expression can be as deep as it is long, and a
-/// recursive function reads it.
+/// Maximum length of one tag (`{{ }}`, `{% %}`), in bytes: a recursive function parses it, and an expression can be as deep
+/// as it is long.
 const LONGEST_TAG: usize = 2048;
 
-/// Maximum number of `elif` in it, for the same reason.
+/// Maximum number of `elif` in a template, for the same reason.
 const MOST_BRANCHES: usize = 200;
 
-/// Maximum number of steps of the template language for one prompt: more than a list of thousands of tasks needs.
+/// Maximum number of steps of the template language for one prompt: enough for a list of thousands of tasks.
 const STEPS: u64 = 200_000;
 
 /// Maximum length of a prompt, in bytes.
@@ -42,7 +42,7 @@ const LONGEST_PROMPT: usize = 16 << 20;
 /// Size of the stack on which templates are read and rendered, in bytes: enough for any depth within these limits.
 const STACK: usize = 128 << 20;
 
-/// What kind of prompt a template makes.
+/// The kind of prompt that a template makes.
 pub(super) struct Kind {
     /// Its variables, with their meanings.
     pub variables: [&'static [(&'static str, &'static str)]; 2],
@@ -50,7 +50,7 @@ pub(super) struct Kind {
     pub tag: Tag,
     /// The names of the variables with that tag, and the tag's end.
     pub names: &'static [&'static str],
-    /// The words about a tag that stands alone.
+    /// The message about a line that is only the tag.
     pub problem: &'static str,
 }
 
@@ -107,7 +107,7 @@ impl Template {
         Self::load_or(top, path, DEFAULT)
     }
 
-    /// Reads the template at `path`, or takes the built-in one.
+    /// Reads the template at `path`, or returns the built-in one.
     pub(super) fn load_or(top: &Path, path: Option<&str>, built_in: &str) -> Result<Self, TemplateError> {
         let Some(path) = path else {
             return Ok(Self::named("the built-in template", built_in.to_owned()));
@@ -124,7 +124,7 @@ impl Template {
         Ok(Self::named(path, text))
     }
 
-    /// Returns whether it has a variable: without one, an agent does not learn what to do.
+    /// Returns whether the template uses a variable: without one, the prompt does not name the story.
     pub fn has_variable(&self) -> bool {
         self.text.contains("{{") || self.text.contains("{%")
     }
@@ -142,7 +142,7 @@ impl Template {
         Self::named("t.md", text.to_owned())
     }
 
-    /// Renders the template, and checks that the result promises nothing.
+    /// Renders the template, and checks that the result contains no promise.
     pub(super) fn render<V: Serialize + Sync>(
         &self,
         variables: &V,
@@ -163,7 +163,7 @@ impl Template {
         })
     }
 
-    /// Refuses a template that recursive functions would read too deeply.
+    /// Refuses a template whose nesting is too deep for recursive functions.
     fn refuse_depth(&self) -> Result<(), TemplateError> {
         let bytes = self.text.as_bytes();
         let mut at = 0;
@@ -190,7 +190,7 @@ impl Template {
     fn render_here<V: Serialize>(&self, variables: &V, kind: &Kind) -> Result<String, TemplateError> {
         let mistake = |error| self.mistake(&error);
         let mut environment = Environment::new();
-        // The position of a mistake is only known with this.
+        // Only this setting gives the position of a mistake.
         environment.set_debug(true);
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_fuel(Some(STEPS));

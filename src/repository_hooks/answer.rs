@@ -40,7 +40,7 @@ impl HookCall {
     }
 }
 
-/// Judges a hook call and answers git. A doubt is never a reason to refuse.
+/// Judges a hook call and answers git. In doubt, nothing is refused.
 pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     let former = call.former.as_deref();
     let run = |input: Stdio| run_hook(former, &call.args, input);
@@ -85,7 +85,7 @@ pub async fn answer(call: &HookCall, input: &mut dyn BufRead) -> Answer {
     copy.map_or(Answer::GoOn, |copy| run(copy.into()))
 }
 
-/// Returns whether the hooks do nothing: in attempts, and in a git whose settings switch hooks off.
+/// Returns whether the hooks do nothing: in attempts, and if the settings of the calling git disable hooks.
 fn is_silent() -> bool {
     let settings = env::var("GIT_CONFIG_PARAMETERS").unwrap_or_default();
     env::var_os(process_tree::VARIABLE).is_some()
@@ -102,13 +102,13 @@ fn live() -> Option<(RepoLayout, Vec<State>)> {
         .ok()?
         .iter()
         .filter_map(load)
-        // Another one has no branch, and leaves HEAD to the user.
+        // Other loops have no branch, and do not use HEAD.
         .filter(State::has_branch)
         .collect();
     (!loops.is_empty()).then_some((layout, loops))
 }
 
-/// Returns whether the user switched all refusals off: `git -c ralph.guard=false`, or the configuration.
+/// Returns whether the user disabled all refusals: `git -c ralph.guard=false`, or the configuration.
 async fn is_allowed(layout: &RepoLayout) -> bool {
     let call = Git::at(&layout.git_dir).cmd("config", ["--type=bool", "--get", "ralph.guard"]);
     let output = call.any_exit().await;

@@ -50,7 +50,7 @@ pub(super) async fn note(layout: &RepoLayout, state: &State) {
     if lock.is_ok() {
         let noted = (after != Noted::default()).then_some(after);
         current.here.noted = noted;
-        // Git continues in any case; an unsaved note is found again the next time.
+        // Git continues in any case; the next call finds an unsaved change again.
         let _ = store.save_for(&current, Durability::Atomic);
     }
 }

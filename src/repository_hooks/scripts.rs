@@ -60,7 +60,7 @@ fn task(name: &str, program: &Path, before: Before) -> Vec<u8> {
         Before::Elsewhere | Before::ByGit => "${0%/*}/..",
     };
     let unless = match name {
-        // There is nothing to judge yet, or nothing left to judge.
+        // Before or after the point at which git asks, there is nothing to judge.
         REFS => " && [ \"$1\" != aborted ] && [ \"$1\" != preparing ]",
         _ => "",
     };
