@@ -1,9 +1,8 @@
 //! Runs all short child processes (git and the adapters' commands).
 //!
-//! A child runs in a process group of its own, so that Ctrl-C on the terminal ends the loop and never
-//! a git command half way. Its output goes to unnamed files: a grandchild that keeps them
-//! open cannot hold us. The time limit and the kill of the whole group live inside the blocking
-//! closure, where they really reach the child. Knows nothing of git or of agents.
+//! A child runs in its own process group, so that Ctrl-C on the terminal ends the loop and interrupts no git command.
+//! Its output goes to unnamed files: a grandchild that keeps them open does not make git-ralph wait. The time limit and
+//! the kill of the whole group are inside the blocking closure. This module does not depend on git or agents.
 
 mod bounds;
 mod error;
@@ -35,13 +34,13 @@ pub use self::error::CommandError;
 use self::readers::Reader;
 pub use self::readers::end_readers;
 
-/// The time that a child has to end once it was asked to, before it is killed.
+/// The time between the request to a child to end and its kill.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The time after which a child that has not ended is looked at, if the caller knows what it could wait for.
+/// The time after which git-ralph checks what a child waits for, if the caller knows how.
 const SUSPICION: Duration = Duration::from_secs(2);
 
-/// Finds what a child waits for that never comes, in a directory.
+/// Finds a file in a directory for which a child waits without end.
 pub type Examine = fn(&Path) -> Option<PathBuf>;
 
 /// A child process to run; `Display` can be pasted into a shell.
@@ -58,11 +57,11 @@ pub struct Command {
     only_reads: bool,
     examine: Option<(PathBuf, Examine)>,
     bounds: Option<Bounds>,
-    /// The number of arguments that are the same in every call, and left out of the short form for people.
+    /// The number of arguments that are the same in every call; the short form for users leaves them out.
     usual: usize,
 }
 
-/// The result of a child: its end and all that it printed.
+/// The exit of a child, and its output.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The exit code; `None` when a signal ended it.
@@ -85,25 +84,25 @@ impl Command {
         }
     }
 
-    /// Lets the child hold our locks with us, and go on holding them if we are killed.
+    /// Lets the child inherit the locks of git-ralph, and keep them if git-ralph is killed.
     pub fn with_locks(mut self) -> Self {
         self.with_locks = true;
         self
     }
 
-    /// Lets the child hold none of our locks: it may outlive us.
+    /// Lets the child inherit no lock: it may run longer than git-ralph.
     pub fn without_locks(mut self) -> Self {
         self.with_locks = false;
         self
     }
 
-    /// Lets a request to stop end the child at once: it changes nothing.
+    /// Lets a request to stop end the child at once, because it changes nothing.
     pub fn only_reading(mut self) -> Self {
         self.only_reads = true;
         self
     }
 
-    /// Has a child that does not end looked at, with what it works on: it may wait for something that never comes.
+    /// Checks a child that does not end: it may wait without end.
     pub fn examined(mut self, dir: &Path, examine: Examine) -> Self {
         self.examine = Some((dir.to_owned(), examine));
         self
@@ -115,7 +114,7 @@ impl Command {
         self
     }
 
-    /// Leaves the arguments so far out of the short form for people.
+    /// Leaves the arguments so far out of the short form for users.
     pub fn in_short(mut self) -> Self {
         self.usual = self.args.len();
         self
@@ -245,7 +244,7 @@ fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
     };
     let out = scratch().map_err(read_error)?;
     let err = scratch().map_err(read_error)?;
-    // By its path the child can be spawned; by its name alone the system has to fork for it.
+    // By its path the system can spawn the child without a fork.
     let here = command.dir.as_deref().unwrap_or(Path::new("."));
     let program = find_program(&command.program, here).ok_or_else(|| CommandError::Spawn {
         program: command.program_name(),
@@ -299,7 +298,7 @@ fn run_to_its_end(command: &Command) -> Result<Output, CommandError> {
     })
 }
 
-/// Waits for the end of a child, as long as it may run and does not wait for something that never comes.
+/// Waits for the end of a child, within its time limit and unless it waits without end.
 fn wait(command: &Command, handle: &duct::Handle, printed: [&File; 2]) -> Result<ExitStatus, CommandError> {
     let read_error = |source| CommandError::Read {
         program: command.program_name(),
@@ -353,8 +352,8 @@ fn wait(command: &Command, handle: &duct::Handle, printed: [&File; 2]) -> Result
     }
 }
 
-/// Finds what a child waits for. To find the reader of a pipe, the pipe is opened; the child must not go on as if it had
-/// read it, so it is killed at once.
+/// Finds the file for which a child waits. Opens a pipe to find its reader; the child is killed at once, because it would
+/// continue as if it had read the pipe.
 fn examine(command: &Command, handle: &duct::Handle) -> Option<PathBuf> {
     let (dir, examine) = command.examine.as_ref()?;
     let found = examine(dir)?;
@@ -393,7 +392,7 @@ fn groups(handle: &duct::Handle) -> Vec<Pid> {
 
 fn signal_groups(handle: &duct::Handle, signal: Signal) {
     for group in groups(handle) {
-        // A group that is gone already is what we want.
+        // The group may be gone already.
         let _ = killpg(group, signal);
     }
 }

@@ -2,14 +2,14 @@
 
 /// The place in a sequence.
 ///
-/// No sequence goes beyond the end of its line, so a broken one hides little.
+/// No sequence continues after the end of its line, so that a broken one hides little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Escape {
     /// After ESC.
     Begun,
     /// After ESC [, in the parameters.
     Control,
-    /// In a string such as a window title, a link, or what is put into the clipboard.
+    /// In a string, such as a window title, a link, or text for the clipboard.
     Text,
     /// After the ESC that may end a string.
     TextEnding,

@@ -7,7 +7,7 @@ use strum::{EnumIter, IntoEnumIterator};
 pub enum Exit {
     /// The step was done.
     Done,
-    /// An error: nothing is half done, the message says what to type.
+    /// An error: no step is half done, and the message says what to type.
     #[default]
     Error,
     /// The command line is wrong.
@@ -22,17 +22,17 @@ pub enum Exit {
     Limit,
     /// The user has to decide or act.
     Person,
-    /// Another process holds this loop, or another git the repository.
+    /// Another process holds the loop, or another git the repository.
     Busy,
-    /// A hook of the guard refused; only the guard's own entries see this.
+    /// A hook of the guard refused; only the commands that hooks run return this.
     Refused,
-    /// Ended by this signal; the same command resumes.
+    /// This signal ended it; the same command resumes.
     #[strum(disabled)]
     Signal(i32),
 }
 
 impl Exit {
-    /// Returns the process exit code; 128 + n for signal n.
+    /// Returns the exit code of the process; 128 + n for signal n.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -60,7 +60,7 @@ impl From<u8> for Exit {
     }
 }
 
-/// Code, meaning, and the next step of a script: the table of the manual and of docs/scripting.md.
+/// Each code, its meaning, and the next step of a script: a table of the manual and of docs/scripting.md.
 pub const TABLE: &[(&str, &str, &str)] = &[
     (
         "0",

@@ -1,8 +1,8 @@
-//! Holds locks together with our short children. A git that we have started keeps running when we are killed; as long
-//! as it does, its lock is taken.
+//! Shares locks with short child processes. A git that git-ralph started keeps running when git-ralph is killed, and its
+//! lock stays taken until it ends.
 //!
-//! A `flock` belongs to the open file, which such a child inherits. No other child does: agents, hooks and
-//! the commands of trackers may leave processes behind that run for days.
+//! A `flock` belongs to the open file, which such a child inherits. Agents, hooks and the commands of trackers do not
+//! inherit it: they may leave processes that run for days.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -14,14 +14,14 @@ use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 static HELD: Mutex<Vec<Weak<File>>> = Mutex::new(Vec::new());
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
 
-/// A file whose lock we hold, until this is dropped.
+/// A file whose lock this process holds, until this is dropped.
 #[derive(Debug)]
 pub struct Held {
     file: Arc<File>,
 }
 
 impl Held {
-    /// Has children that we start from now on hold the lock of `file` too.
+    /// Lets children that start from now on inherit the lock of `file`.
     pub fn new(file: File) -> Self {
         let file = Arc::new(file);
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,12 +31,12 @@ impl Held {
     }
 }
 
-/// Something that is not to be cut off without need, although we hold no lock meanwhile.
+/// Work that should not be interrupted, although this process holds no lock.
 #[derive(Debug)]
 pub struct UnderWay(());
 
 impl UnderWay {
-    /// Notes that it has begun, until this is dropped.
+    /// Marks such work as in progress, until this is dropped.
     pub fn begin() -> Self {
         UNDER_WAY.fetch_add(1, Ordering::SeqCst);
         Self(())
@@ -49,28 +49,28 @@ impl Drop for UnderWay {
     }
 }
 
-/// Returns whether we hold a lock: a step is under way, and is not to be cut off without need.
+/// Returns whether this process holds a lock or does such work: it should not be interrupted.
 pub fn any() -> bool {
     if UNDER_WAY.load(Ordering::SeqCst) > 0 {
         return true;
     }
-    // Who is just starting a child holds one.
+    // The lock is taken while a child starts.
     HELD.try_lock()
         .map_or(true, |held| held.iter().any(|file| file.strong_count() > 0))
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // All of our own children have ended; what they may have left behind must not keep it.
+        // All children have ended; processes that they left must not keep the lock.
         if let Err(error) = self.file.unlock() {
             tracing::warn!("cannot let a lock go: {error}");
         }
     }
 }
 
-/// Starts a child that holds our locks with us, or one that does not.
+/// Starts a child that inherits the locks, or one that does not.
 pub fn start<T>(with_locks: bool, start: impl FnOnce() -> T) -> T {
-    // One at a time: what is open for one child is so for every child.
+    // One at a time: a file that is open for one child is open for every child.
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let files: Vec<Arc<File>> = if with_locks {
         held.iter().filter_map(Weak::upgrade).collect()

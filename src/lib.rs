@@ -1,25 +1,25 @@
 //! git-ralph drives a coding agent through the stories of a change, with git as the safety net.
 //!
-//! The rooms of the house, from the top floor down; arrows go down only (`docs/architecture.md`):
+//! The modules, from the top down. A module imports only modules below it (`docs/architecture.md`):
 //!
-//! - [`cli`]: what can be typed. [`commands`]: one file a verb: its arguments, one call, and its result printed by [`ui`].
-//! - [`report`]: the results of a loop, for the pages that [`ui`] writes. [`inspect`] looks and changes nothing.
-//!   [`agent_sessions`]: an agent's own session drives the loop. [`install`]: what is put outside of a loop, and taken
-//!   out again. [`repository_hooks`] report what the user does.
-//! - [`runs`]: which change is driven next: one, several, or those of a remote.
+//! - [`cli`]: the command line. [`commands`]: one file per command: its arguments, one call, and the output of [`ui`].
+//! - [`report`]: the results of a loop, for the pages that [`ui`] writes. [`inspect`] reads and changes nothing.
+//!   [`agent_sessions`]: an agent's own session drives the loop. [`install`] installs and removes files outside of loops.
+//!   [`repository_hooks`] report the user's actions.
+//! - [`runs`]: runs one change, several, or those of a remote.
 //! - [`remote`]: a loop on a git remote, held there by a lease while a run works on it.
-//! - [`engine`]: the loop. It decides and orders.
-//! - [`protect`]: what an attempt can touch, and how it comes back. [`guard`]: git hooks around the agent's git.
-//! - [`sandbox`]: the box in which an attempt's processes run. [`slot`]: the directory with the files of an attempt.
-//! - [`agent`]: the agent's process, its output, its promise. [`stories`]: where stories come from and how they are marked
-//!   as done. [`prompt`]: the prompt of an attempt.
-//! - [`state`]: what is remembered of a loop, saved atomically. [`settings`]: git's configuration, section `ralph`.
-//! - [`git`]: typed verbs over the git binary, and the few files of a repository that are read without it.
-//! - [`async_cmd`]: the one door for short child processes; `held`: the locks that those of git hold with us.
+//! - [`engine`]: the loop, and all its decisions.
+//! - [`protect`]: records and restores what an attempt can change. [`guard`]: git hooks for the agent's git.
+//! - [`sandbox`]: the sandbox of an attempt's processes. [`slot`]: the directory with the files of an attempt.
+//! - [`agent`]: the agent's process, its output, its promise. [`stories`]: reads stories and marks them as done.
+//!   [`prompt`]: the prompt of an attempt.
+//! - [`state`]: the state of a loop, saved atomically. [`settings`]: the section `ralph` of git's configuration.
+//! - [`git`]: the git binary, and the files of a repository that git-ralph reads without it.
+//! - [`async_cmd`]: runs short child processes; `held`: the locks that they share.
 //! - [`events`], [`error`], [`escape`], [`exit`], [`fs`], [`names`], [`paths`], [`processes`], [`refs`], [`signal`],
-//!   [`trace`]: words that every floor uses.
+//!   [`trace`]: used by every module.
 //!
-//! Two promises decide every doubt: nothing of anyone's work is ever lost, and git-ralph never says more than it knows.
+//! Two promises decide every doubt: git-ralph loses no work, and never says more than it knows.
 
 #![cfg_attr(
     test,
@@ -67,7 +67,7 @@ mod ui;
 pub use crate::commands::Cli;
 pub use crate::commands::program::main;
 
-/// The tables of which the manual and the documentation are made.
+/// The tables from which the manual and the documentation are generated.
 pub mod tables {
     pub use crate::agent::presets::{ALL as PRESETS, Preset};
     pub use crate::commands::groups::GROUPS;

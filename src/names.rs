@@ -1,5 +1,5 @@
-//! Names that every layer uses: the change, git's object ids, and how any text becomes part of a ref or of a
-//! file name. This module knows nothing of git processes or of files.
+//! Names that every module uses: the change, git's object ids, and text as part of a ref or of a file name. This module
+//! starts no process and reads no file.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -16,7 +16,7 @@ pub use short::ShortNames;
 /// The line of a reason that precedes the output of what failed.
 pub const OUTPUT: &str = "Its output:";
 
-/// The words in the reason of an attempt that promised, and whose work git does not see.
+/// The words in the reason of an attempt that promised COMPLETE, and changed no file that git tracks.
 pub const NO_CHANGE: &str = "git sees no change outside the story list";
 
 /// The longest change name, in bytes: with suffixes it still fits a file name.
@@ -27,7 +27,7 @@ const MAX_CHANGE: usize = 200;
 #[serde(try_from = "String")]
 pub struct Change(String);
 
-/// Returns the name of a change after that of its list: the file's name without its ending, in lower case.
+/// Returns the name of a change for a story list: the file's name without its extension, in lower case.
 pub fn named_after(list: &str) -> String {
     let stem = Path::new(list).file_stem().unwrap_or_default();
     stem.to_string_lossy().to_lowercase()
@@ -88,18 +88,18 @@ impl Change {
         &self.0
     }
 
-    /// Returns the name of the loop that works on one story of this change, in the place with this number, beside others.
+    /// Returns the name of the side of this change with this number.
     pub fn side(&self, place: u16) -> Result<Self, BadChange> {
         Self::new(&format!("{}+{place}", self.0))
     }
 
-    /// Returns the change for which such a loop works, and its place.
+    /// Returns the change of a side, and its number.
     pub fn side_of(&self) -> Option<(Self, u16)> {
         let (change, place) = self.0.rsplit_once('+')?;
         Some((Self::new(change).ok()?, place.parse().ok()?))
     }
 
-    /// Returns the change whose stories this loop works on: its own, or that for which it works.
+    /// Returns the change whose stories this loop attempts: for a side, the change that it belongs to.
     pub fn worked_on(&self) -> Self {
         self.side_of().map_or_else(|| self.clone(), |(change, _)| change)
     }
@@ -119,7 +119,7 @@ impl Change {
         format!("refs/ralph/{}/{rest}", self.0)
     }
 
-    /// Returns the name below which the work of an attempt's subagents is kept.
+    /// Returns the prefix of the refs that keep the work of an attempt's subagents.
     pub fn subagents_ref(&self, story: &str, attempt: u32) -> String {
         self.ralph_ref(&format!("subagents/{}/{attempt}", ref_component(story)))
     }
@@ -151,7 +151,7 @@ impl TryFrom<String> for Change {
 pub struct Oid(String);
 
 impl Oid {
-    /// Takes an id as git prints it; returns `None` when it is not 40 or 64 hexadecimal digits.
+    /// Parses an id as git prints it; returns `None` if it is not 40 or 64 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let hex = text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -221,15 +221,15 @@ pub fn ref_component(text: &str) -> String {
     if out == "@" { "%40".to_owned() } else { out }
 }
 
-/// The longest id that is made of a title, in characters; a suffix like `-2` comes on top.
+/// Maximum length of an id made from a title, in characters, without a suffix such as `-2`.
 pub const SLUG_LENGTH: usize = 60;
 
-/// Returns a story in one line: its title, preceded by its id unless the title says it.
+/// Returns a story in one line: its title, preceded by its id unless the title contains it.
 pub fn heading(id: &str, title: &str) -> String {
     id_and_title(id, ": ", title)
 }
 
-/// Returns the title of a story, preceded by its id and a separator unless the title says the id.
+/// Returns the title of a story, preceded by its id and a separator unless the title contains the id.
 pub fn id_and_title(id: &str, separator: &str, title: &str) -> String {
     if says_id(title, id) {
         title.to_owned()
@@ -238,7 +238,7 @@ pub fn id_and_title(id: &str, separator: &str, title: &str) -> String {
     }
 }
 
-/// Returns a story as a test is named: its title, preceded by its id unless the title begins with it.
+/// Returns the name of a story in a test report: its title, preceded by its id unless the title begins with it.
 pub fn test_name(id: &str, title: &str) -> String {
     match title {
         "" => id.to_owned(),
@@ -252,17 +252,17 @@ fn begins_with(title: &str, id: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
-/// Returns whether a title says its id: it begins with it, or the id was made of its words.
+/// Returns whether a title contains its id: it begins with the id, or the id was made from its words.
 fn says_id(title: &str, id: &str) -> bool {
     begins_with(title, id) || is_made_of(id, title)
 }
 
-/// Returns whether an id repeats the title without being the label that it begins with: there is a shorter name.
+/// Returns whether an id was made from the title, and is not the label with which the title begins.
 pub fn only_repeats(title: &str, id: &str) -> bool {
     is_made_of(id, title) && !begins_with(title, id)
 }
 
-/// Returns whether an id is made of the words of the title.
+/// Returns whether an id was made from the words of the title.
 pub fn is_made_of(id: &str, title: &str) -> bool {
     let words = title.split(|char: char| !char.is_alphanumeric());
     let words = words.filter(|word| !word.is_empty()).map(str::to_lowercase);
@@ -310,7 +310,7 @@ pub(crate) fn closest<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     (slips(&nearest) <= most && nearest != name).then_some(nearest)
 }
 
-/// Returns the parts of all stories, each that is not empty with its number and ids: `, 1 skipped (3)`.
+/// Returns each part of the stories that is not empty, with its number and ids: `, 1 skipped (3)`.
 pub(crate) fn parts_of_stories(parts: &[(&[String], &str)]) -> String {
     let parts = parts.iter().filter(|(ids, _)| !ids.is_empty());
     let words = parts.map(|(ids, what)| format!(", {} {what} ({})", ids.len(), ids.join(", ")));
@@ -327,7 +327,7 @@ pub(crate) fn counted<N: fmt::Display + Copy + PartialEq + From<u8>>(
     format!("{number} {noun}")
 }
 
-/// Quotes a word for a POSIX shell where it needs it. For words that the user is to type, see [`typed`].
+/// Quotes a word for a POSIX shell if necessary. For words that the user types, see [`typed`].
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^{}".contains(c);
     let expands = word.contains('{') && (word.contains(',') || word.contains("..")) || word.starts_with('=');
@@ -338,14 +338,14 @@ pub fn quoted(word: &str) -> String {
     }
 }
 
-/// Quotes a word of a command that is shown to be typed or pasted. Every argument of such a command that is not a
-/// constant goes through here or through [`typed_path`]. What a terminal would act upon is written as an escape, on one
-/// line, as bash, ksh and zsh read it.
+/// Quotes a word of a command that the user types or pastes. Every argument of such a command that is not a constant is
+/// quoted here or by [`typed_path`]. Characters on which a terminal acts are written as escapes, on one line, as bash,
+/// ksh and zsh read them.
 pub fn typed(word: impl fmt::Display) -> String {
     typed_bytes(word.to_string().as_bytes())
 }
 
-/// Quotes a path of a command that is shown to be typed or pasted: each byte of it, whatever it is.
+/// Quotes a path, of any bytes, of a command that the user types or pastes.
 pub fn typed_path(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     typed_bytes(path.as_os_str().as_bytes())
@@ -372,20 +372,20 @@ fn typed_bytes(word: &[u8]) -> String {
     escaped + "'"
 }
 
-/// Writes bytes in octal digits, of which there are always three, so that no digit that follows belongs to them.
+/// Writes bytes as three octal digits each, so that a following digit is not part of them.
 fn escape_bytes(escaped: &mut String, bytes: &[u8]) {
     for byte in bytes {
         escaped.push_str(&format!("\\{byte:03o}"));
     }
 }
 
-/// Returns true for what a terminal does not show as it is: control characters, and those that turn the direction of text.
+/// Returns true for control characters, and for those that change the direction of text.
 fn is_unseen(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Formats US dollars: `$0.12`, and `$0.0030` below a cent. Nothing costs less than nothing.
+/// Formats US dollars: `$0.12`, and `$0.0030` below a cent; a negative cost as zero.
 pub(crate) fn dollars(cost: f64) -> String {
     let cost = if cost > 0.0 { cost } else { 0.0 };
     if 0.0 < cost && cost < 0.01 {

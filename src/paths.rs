@@ -1,4 +1,4 @@
-//! Paths of any bytes: the directories above them, and their text, in which what is not UTF-8, and `%`, becomes percent
+//! Paths of any bytes: their parent directories, and their text, in which bytes that are not UTF-8, and `%`, are percent
 //! escapes.
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ pub fn from_environment(name: &str) -> Option<PathBuf> {
     named.map(PathBuf::from)
 }
 
-/// Returns a directory of the user's: the one in this variable, else the one at this path below their home directory.
+/// Returns a directory of the user: the value of this variable, else this path below the home directory.
 pub fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
     from_environment(variable).or_else(|| Some(from_environment("HOME")?.join(below_home)))
 }
@@ -60,19 +60,19 @@ pub fn path_of(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// Returns the path from a directory to what is in it, as git names it; `None` for the directory itself, and outside of it.
+/// Returns a path relative to a directory, as git writes it; `None` for the directory itself, and outside of it.
 pub fn path_in(dir: &Path, path: &Path) -> Option<Vec<u8>> {
     let path = path.strip_prefix(dir).ok()?.as_os_str().as_encoded_bytes();
     (!path.is_empty()).then(|| path.to_vec())
 }
 
-/// Returns a path without links; the path itself, if it leads nowhere.
+/// Returns a path with its links resolved; the path itself if it does not exist.
 pub fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// Returns whether a path, relative to the top of a work tree, stays in it by its own words, and out of git's directory.
-/// Records in files are not believed to have only such paths.
+/// Returns whether a path, relative to the top of a work tree, stays in the work tree and outside of git's directory,
+/// judged by its components. A record in a file may contain other paths.
 pub fn is_of_work_tree(path: &[u8]) -> bool {
     let path = path.strip_suffix(b"/").unwrap_or(path);
     let mut parts = path.split(|byte| *byte == b'/');
@@ -83,7 +83,7 @@ pub fn is_of_work_tree(path: &[u8]) -> bool {
         && parts.all(is_name)
 }
 
-/// Returns the path of what has this name in a directory; that of the top is empty.
+/// Returns the path of a name in a directory; the top directory has the empty path.
 pub fn named_in(dir: &[u8], name: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if dir.is_empty() { b"" } else { b"/" };
     [dir, slash, name].concat()
@@ -112,7 +112,7 @@ pub fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter_map(|(at, _)| path.get(..at))
 }
 
-/// Returns a path as text on one line, for a message: a name with a newline cannot look like a line of git-ralph's.
+/// Returns a path as text on one line, for a message: a name with a newline cannot look like a line of git-ralph.
 pub fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).replace('\n', "^J")
 }
@@ -129,7 +129,7 @@ pub fn first_few<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<String
     names
 }
 
-/// The directories that tools make for themselves, wherever they run.
+/// The directories that tools make in any project.
 const OF_TOOLS: &[&[u8]] = &[
     b"__pycache__",
     b".pytest_cache",
@@ -143,7 +143,7 @@ const OF_TOOLS: &[&[u8]] = &[
     b"node_modules",
 ];
 
-/// Returns the lines of `.gitignore` with which git ignores these files, a few of them: that of a tool's own directory, or of the file.
+/// Returns lines of `.gitignore` for the first of these files: for a tool's own directory, or for the file.
 pub fn ignoring<'p>(paths: impl IntoIterator<Item = &'p Vec<u8>>) -> String {
     let mut rules: Vec<Vec<u8>> = Vec::new();
     for path in paths {
@@ -169,7 +169,7 @@ fn rule_of(path: &[u8]) -> Vec<u8> {
     rule
 }
 
-/// Returns bytes as text: what is not UTF-8, and `%`, becomes percent escapes.
+/// Returns bytes as text: bytes that are not UTF-8, and `%`, become percent escapes.
 pub fn percent_encode(bytes: &[u8]) -> String {
     bytes
         .utf8_chunks()

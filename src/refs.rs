@@ -1,10 +1,10 @@
-//! Moves of refs, as data: what a ref transaction does, and what a written intent remembers of it.
+//! Updates of refs, as data: the lines of a ref transaction, and their form in a written intent.
 
 use serde::{Deserialize, Serialize};
 
 use crate::names::Oid;
 
-/// A ref and the object that it must keep.
+/// A ref, and the object that it keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptRef {
     /// Full ref name.
@@ -27,8 +27,7 @@ pub enum Update {
         #[serde(skip_serializing_if = "Option::is_none")]
         old: Option<Oid>,
     },
-    /// Sets a ref whatever it was; for the few refs that stand for the latest of their kind, never for what
-    /// keeps an attempt.
+    /// Sets a ref, whatever its value; only for refs that name the latest of their kind, never for kept attempts.
     Set {
         /// Full name.
         name: String,
@@ -42,12 +41,12 @@ pub enum Update {
         /// Expected old value.
         old: Oid,
     },
-    /// Makes a ref that is at `old` (`None`: it must not exist) follow another one; after the transaction, which has no such
-    /// line before git 2.46.
+    /// Makes a ref that is at `old` (`None`: it must not exist) a symbolic ref; done after the transaction, which cannot
+    /// do that before git 2.46.
     Follow {
         /// Full name.
         name: String,
-        /// Full name of the one that it follows.
+        /// Full name of its target.
         to: String,
         /// Expected old value.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +59,7 @@ impl KeptRef {
         Self { name, oid }
     }
 
-    /// Names a commit after the ref that keeps what it was found beside.
+    /// Returns a name for a commit that belongs to a kept one: that of the kept ref, with the commit.
     pub fn beside(name: &str, oid: &Oid) -> Self {
         Self {
             name: format!("{name}-{}", oid.short()),
@@ -70,7 +69,7 @@ impl KeptRef {
 }
 
 impl Update {
-    /// Sets a ref, whatever it is now.
+    /// Sets a ref, whatever its value.
     pub fn set(name: String, new: Oid) -> Self {
         Self::Set { name, new }
     }
@@ -80,7 +79,7 @@ impl Update {
         Self::Delete { name, old }
     }
 
-    /// Keeps an object under a name that is not in use yet.
+    /// Keeps an object under a new name.
     pub fn keep(kept: &KeptRef) -> Self {
         Self::Move {
             name: kept.name.clone(),
@@ -89,7 +88,7 @@ impl Update {
         }
     }
 
-    /// Returns the move as a line of `git update-ref --stdin`.
+    /// Returns the line for `git update-ref --stdin`.
     pub fn line(&self) -> String {
         match self {
             Self::Move { name, new, old } => {
@@ -103,12 +102,12 @@ impl Update {
     }
 }
 
-/// Returns whether the full name of a ref is below that of another one, which git then cannot have beside it.
+/// Returns whether the full name of a ref is below that of another one: git cannot store both.
 pub fn is_below(name: &str, other: &str) -> bool {
     name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A move of a ref that an attempt's own git made, as the guard saw it: the full name and the new object.
+/// A ref update of the attempt's own git, recorded by the guard: the full name and the new object.
 pub type OwnMove = (String, Oid);
 
 /// Finds names for what is to be kept: the wanted one or, where another object already has that name, the

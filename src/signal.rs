@@ -1,7 +1,7 @@
-//! Notes signals that ask git-ralph to stop, and never acts upon them in the middle of a step.
+//! Records signals that ask git-ralph to stop; a step in progress is completed first.
 //!
-//! A second request, or one while no step is under way, is never left waiting: a thread of its own ends the program if
-//! the rest of it does not. The work is then left half done, as after any crash.
+//! After a second request, or a request while no step is in progress, a separate thread ends the program if the program
+//! does not end. The state is then as after a crash.
 
 use std::path::Path;
 use std::process;
@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::fs::seen_text;
 use crate::held;
 
-/// Returns the name of a signal for people.
+/// Returns the name of a signal for users.
 pub fn name(signal: i32) -> String {
     match signal {
         LEASE_LOST => return "the loss of its lease".to_owned(),
@@ -39,12 +39,12 @@ pub fn name(signal: i32) -> String {
 struct Asked {
     times: u32,
     first: i32,
-    /// True while only the attempt that runs is to end.
+    /// True while only the running attempt must end.
     skips: bool,
 }
 
 impl Asked {
-    /// Returns the first of so many requests to a listener.
+    /// Returns the first signal, once there are this many requests.
     fn signal(self, times: u32, listener: &Stop) -> Option<i32> {
         if self.times >= listener.before.saturating_add(times) {
             return Some(self.first);
@@ -53,26 +53,26 @@ impl Asked {
     }
 }
 
-/// Stands for a signal where git-ralph itself ends an attempt: another run has its loop.
+/// The value in place of a signal if git-ralph ends an attempt because another run has its loop.
 pub const LEASE_LOST: i32 = 0;
 
-/// Stands for a signal where the user skips the story of the attempt that runs: the run continues.
+/// The value in place of a signal if the user skips the story of the running attempt: the run continues.
 pub const SKIPPED: i32 = -1;
 
-/// Notes SIGINT, SIGQUIT, SIGTERM and SIGHUP for as long as it lives.
+/// Records SIGINT, SIGQUIT, SIGTERM and SIGHUP until it is dropped.
 #[derive(Clone, Debug)]
 pub struct Stop {
     asked: watch::Receiver<Asked>,
-    /// Notes requests that are no signals.
+    /// Records requests other than signals.
     notes: watch::Sender<Asked>,
-    /// The number of earlier requests, which others handle.
+    /// The number of earlier requests, which are handled elsewhere in the program.
     before: u32,
-    /// True if it is for an attempt, which the user can skip.
+    /// True if it belongs to an attempt, which the user can skip.
     is_skipped: bool,
 }
 
 impl Stop {
-    /// Begins to listen. A signal that the caller had us ignore (`nohup`) stays ignored.
+    /// Begins to listen. A signal that the caller ignores (`nohup`) stays ignored.
     pub async fn listen() -> std::io::Result<Self> {
         let (sender, asked) = watch::channel(Asked::default());
         let kinds = heard_signals().await;
@@ -95,22 +95,22 @@ impl Stop {
         })
     }
 
-    /// Asks all that listen to stop, because another run has the loop.
+    /// Asks all listeners to stop, because another run has the loop.
     pub fn lose_lease(&self) {
         note(&self.notes, LEASE_LOST);
     }
 
-    /// Asks all that listen to end the attempt that runs, and nothing else, until [`Stop::end_skip`].
+    /// Asks all listeners to end only the running attempt, until [`Stop::end_skip`].
     pub fn skip(&self) {
         self.notes.send_modify(|asked| asked.skips = true);
     }
 
-    /// Takes such a request back: the attempt has ended.
+    /// Withdraws such a request: the attempt has ended.
     pub fn end_skip(&self) {
         self.notes.send_modify(|asked| asked.skips = false);
     }
 
-    /// Listens only to requests from now on, for the work that is left after a first request.
+    /// Listens only to later requests, for the work after a first request.
     pub fn renewed(&self) -> Self {
         Self {
             asked: self.asked.clone(),
@@ -120,7 +120,7 @@ impl Stop {
         }
     }
 
-    /// Listens to requests to stop alone, which are for more than one attempt.
+    /// Listens only to requests to stop, not to requests to skip one attempt.
     pub fn of_run(&self) -> Self {
         Self {
             is_skipped: false,
@@ -128,7 +128,7 @@ impl Stop {
         }
     }
 
-    /// Returns the first signal that asked us to stop, if any has.
+    /// Returns the first signal that asked git-ralph to stop.
     pub fn signal(&self) -> Option<i32> {
         self.asked.borrow().signal(1, self)
     }
@@ -138,7 +138,7 @@ impl Stop {
         self.asked.borrow().times.saturating_sub(self.before)
     }
 
-    /// Waits until we were asked to stop `times` times; returns the first signal.
+    /// Waits for `times` requests to stop; returns the first signal.
     pub async fn asked(&mut self, times: u32) -> i32 {
         let listener = self.clone();
         let is_asked = |asked: &Asked| asked.signal(times, &listener).is_some();
@@ -149,7 +149,7 @@ impl Stop {
             .map(|asked| asked.signal(times, &listener))
         {
             Ok(Some(first)) => first,
-            // Every listener is gone: no one is left to ask.
+            // The sender is gone: no request can come.
             Ok(None) | Err(_) => std::future::pending().await,
         }
     }
@@ -164,19 +164,19 @@ fn note(asked: &watch::Sender<Asked>, number: i32) {
     });
 }
 
-/// Called before the program is ended without coming back to its own end.
+/// Called before the thread ends the program.
 static BEFORE_EXIT: Mutex<Option<fn()>> = Mutex::new(None);
 
-/// Has a function called if the program is ended without coming back to its own end.
+/// Registers a function that is called before the thread ends the program.
 pub fn before_exit(call: fn()) {
     *BEFORE_EXIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(call);
 }
 
-/// The longest time that the program may take to notice a request to stop.
+/// Maximum time in which the program must react to a request to stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Starts a thread that ends the program if it is asked to stop and does not: no step is under way and it still runs, it
-/// blocks, or it is asked a third time.
+/// Starts a thread that ends the program if it does not react to a request to stop: no step is in progress and it still
+/// runs, it blocks, or there is a third request.
 fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
     static STANDS_BY: AtomicBool = AtomicBool::new(false);
     let main = Handle::current();
@@ -184,7 +184,7 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
         return Ok(());
     }
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-    // Before the thread runs, which may be late: no signal is missed.
+    // Before the thread runs, so that no signal is missed.
     let streams = {
         let _of_thread = runtime.enter();
         let heard = kinds.into_iter().map(|kind| Ok((kind, signal(kind)?)));
@@ -200,7 +200,7 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
                     while stream.recv().await.is_some() {
                         let asked = Instant::now();
                         let times = 1 + times.fetch_add(1, Ordering::Relaxed);
-                        // A step ends as well as it can, and hears a second signal if it can hear at all.
+                        // A step completes its work, and reacts to a second signal unless it blocks.
                         let is_deaf = is_deaf(&main).await;
                         tokio::spawn(end_readers(asked, kind.as_raw_value()));
                         if !held::any() || times > 2 || times == 2 && is_deaf {
@@ -224,7 +224,7 @@ fn stand_by(kinds: Vec<SignalKind>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Ends children that only read from now on: what they wait for may never come, and nothing is lost with them.
+/// Lets requests end children that only read: they may wait without end, and no work is lost with them.
 async fn end_readers(asked: Instant, signal: i32) {
     loop {
         async_cmd::end_readers(asked, signal);
@@ -232,7 +232,7 @@ async fn end_readers(asked: Instant, signal: i32) {
     }
 }
 
-/// Returns true if a runtime does not begin anything new.
+/// Returns true if a runtime begins no new task.
 async fn is_deaf(main: &Handle) -> bool {
     let heard = Arc::new(AtomicBool::new(false));
     let hears = Arc::clone(&heard);
@@ -241,7 +241,7 @@ async fn is_deaf(main: &Handle) -> bool {
     !heard.load(Ordering::Relaxed)
 }
 
-/// Returns the signals that ask us to stop, without those that this process was started to ignore.
+/// Returns the signals that ask git-ralph to stop, without those that are ignored since its start.
 async fn heard_signals() -> Vec<SignalKind> {
     let mask = ignored_signals();
     let mut heard = Vec::new();
@@ -262,7 +262,7 @@ async fn heard_signals() -> Vec<SignalKind> {
     heard
 }
 
-/// Returns the signals that this process was started to ignore, as a bit mask; `None` if the system does not tell.
+/// Returns the signals that are ignored since the start of this process, as a bit mask; `None` if unknown.
 fn ignored_signals() -> Option<u64> {
     if cfg!(feature = "without-proc") {
         return None;
@@ -272,7 +272,7 @@ fn ignored_signals() -> Option<u64> {
     u64::from_str_radix(mask.trim(), 16).ok()
 }
 
-/// Returns whether a child of this process survives a signal: it ignores what its parent was started to ignore.
+/// Returns whether a child of this process survives a signal: it inherits ignored signals.
 async fn children_ignore(kind: SignalKind) -> bool {
     let script = format!("kill -{} $$", kind.as_raw_value());
     let child = async_cmd::run(Command::new("sh").arg("-c").arg(script)).await;

@@ -1,20 +1,20 @@
-//! A slot: the place where an attempt runs, as a directory `slots/<n>/` below the loop's own. It has all files of the
-//! attempt, and the records of the work tree that the attempt changes. What the loop has once lies beside it.
+//! A slot: the directory `slots/<n>/` in the loop's directory, with all files of an attempt and the records of the work
+//! tree that the attempt changes. Files that a loop has once are in the loop's directory.
 
 use std::path::{Path, PathBuf};
 
 use crate::fs::{Below, FileError, file_error, is_directory};
 
-/// Directory of the slots, below the loop's own.
+/// Directory of the slots, in the loop's directory.
 pub(crate) const SLOTS: &str = "slots";
 
-/// The variable that tells runs of one command apart: a number that no other run has at the same time.
+/// The variable with a number that no other run of the same command has at the same time.
 pub(crate) const SLOT: &str = "RALPH_SLOT";
 
 /// The only slot of a loop.
 const FIRST: &str = "1";
 
-/// Name of a slot that does not have all files of an earlier version yet.
+/// Name of a slot into which the files of an earlier version are being moved.
 const HALF: &str = ".1";
 
 /// The files of a slot that earlier versions kept in the loop's own directory.
@@ -56,14 +56,14 @@ const EARLIER: [&str; 35] = [
     "work.index",
 ];
 
-/// Returns the number in that variable; 1 if there is none.
+/// Returns the number in that variable; 1 if it is not set.
 pub(crate) fn number() -> String {
     let given = std::env::var(SLOT).ok();
     let given = given.filter(|number| number.parse::<u16>().is_ok());
     given.unwrap_or_else(|| "1".to_owned())
 }
 
-/// The directory of a slot, in that of its loop.
+/// The directory of a slot, in the directory of its loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     loop_dir: PathBuf,
@@ -87,7 +87,7 @@ impl Slot {
         }
     }
 
-    /// Returns the slot of a loop of an earlier version: it has the files in its own directory.
+    /// Returns the slot of a loop of an earlier version, whose files are in the loop's directory.
     pub fn of_earlier(loop_dir: &Path) -> Self {
         Self {
             loop_dir: loop_dir.to_owned(),
@@ -105,7 +105,7 @@ impl Slot {
         &self.loop_dir
     }
 
-    /// Returns the directories that lead to the slot, from the loop's own to its own.
+    /// Returns the directories from the loop's to the slot's.
     pub fn dirs(&self) -> [&Path; 3] {
         let above = self.dir.parent().unwrap_or(&self.dir);
         [&self.loop_dir, above, &self.dir]
@@ -116,13 +116,13 @@ impl Slot {
         self.dir.join(name)
     }
 
-    /// Returns the door to both directories. It leads to git's directory, which the agent must not write.
+    /// Returns the access to both directories. They are in git's directory, which the agent must not write.
     pub fn door(&self) -> Below {
         Below::of_loop(&self.loop_dir)
     }
 
-    /// Makes the slot, unless it is there, with the files that an earlier version kept in the loop's own directory. Links
-    /// and pipes that an attempt put there go. No process of the attempt may be alive.
+    /// Makes the slot if it is missing, with the files that an earlier version kept in the loop's directory. Removes
+    /// links and pipes that an attempt put there. No process of the attempt may be alive.
     pub fn make(&self) -> Result<(), FileError> {
         let door = self.door();
         for dir in self.dirs() {
@@ -140,7 +140,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Moves the files of an earlier version; a call that was cut off is completed by the next one.
+    /// Moves the files of an earlier version; the next call completes an interrupted one.
     fn take_earlier(&self, door: &Below) -> Result<(), FileError> {
         let half = self.loop_dir.join(SLOTS).join(HALF);
         door.make_dir(&half, 0o700)?;
@@ -154,7 +154,7 @@ impl Slot {
                 door.remove(&to)?;
                 take(&from, &to)?;
             }
-            // Of a git that was killed.
+            // A killed git left it.
             door.remove_file(&self.loop_dir.join(format!("{name}.lock")))?;
         }
         take(&half, &self.dir)
@@ -175,7 +175,7 @@ mod tests {
         for name in ["prompt.md", "unversioned/inventory", "events.jsonl"] {
             fs::write(loop_dir.join(name), name).unwrap();
         }
-        // A first call was killed, and has left a half of the directory.
+        // A killed first call left a part of the directory.
         fs::create_dir_all(loop_dir.join("slots/.1/unversioned/files")).unwrap();
         fs::write(loop_dir.join("slots/.1/excludes"), "excludes").unwrap();
         let slot = Slot::of(&loop_dir);
@@ -187,7 +187,7 @@ mod tests {
             assert!(slot.file("unversioned/files").is_dir() && !loop_dir.join("slots/.1").exists());
             assert!(loop_dir.join("events.jsonl").exists() && !loop_dir.join("unversioned").exists());
         }
-        // What lies in an old place later stays there.
+        // Files that appear in an old place later stay there.
         fs::write(loop_dir.join("prompt.md"), "other").unwrap();
         slot.make().unwrap();
         assert_eq!(fs::read_to_string(slot.file("prompt.md")).unwrap(), "prompt.md");

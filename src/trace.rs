@@ -12,9 +12,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// The filter without `-v`.
 const USUAL: &str = "warn";
-/// The filter for each command in short with its time, and nothing else.
+/// The filter for the short form of each command, with its time.
 const VERBOSE: &str = "warn,git_ralph::command=debug";
-/// The filter for each command whole as well, with its environment.
+/// The filter for each whole command too, with its environment.
 const VERY_VERBOSE: &str = "warn,git_ralph::command=trace";
 
 /// Begins to trace to standard error.
@@ -43,11 +43,11 @@ pub fn begin(verbose: u8) {
 
 /// True while the view has the screen.
 static HOLDS: AtomicBool = AtomicBool::new(false);
-/// The lines that were held back; more than this many bytes are left out.
+/// The lines that are held back; more than this many bytes are dropped.
 static HELD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 const ROOM: usize = 1 << 20;
 
-/// Begins to hold lines back, or prints those that were.
+/// Begins to hold lines back, or prints the held ones.
 pub fn hold(holds: bool) {
     HOLDS.store(holds, Ordering::SeqCst);
     if !holds {

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-/// The words that name stories whose ids are long, by these.
+/// The words that name stories with long ids, by the ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShortNames(HashMap<String, String>);
 
 impl ShortNames {
-    /// Takes the words, by the ids of the stories.
+    /// Makes the names from words, by the ids of the stories.
     pub fn new(words: impl Iterator<Item = (String, String)>) -> Self {
         Self(words.collect())
     }
@@ -17,8 +17,8 @@ impl ShortNames {
         self.0.get(id).map_or(id, String::as_str)
     }
 
-    /// Returns a message in which stories and their attempts are named by these words. An id may also be a word of a command
-    /// or of a file's name: it is replaced only where a message names stories.
+    /// Returns a message with these words in place of the ids. An id can also be a word of a command or a part of a file
+    /// name: it is replaced only where the message names a story.
     pub fn shorten(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();
@@ -43,12 +43,12 @@ impl ShortNames {
     }
 }
 
-/// Returns whether a character can be part of an id that is made of a title.
+/// Returns whether a character can be part of an id made from a title.
 fn is_of_id(c: char) -> bool {
     c.is_alphanumeric() || c == '-'
 }
 
-/// Returns whether a message names a story where a word stands between these texts.
+/// Returns whether a word between these texts names a story.
 fn names_story(before: &str, after: &str) -> bool {
     if after.starts_with(['/', '\\', '_'])
         || after
@@ -79,7 +79,7 @@ fn is_of_checkpoint(before: &str) -> bool {
     oid.is_some_and(|oid| oid.chars().all(|c| c.is_ascii_hexdigit()))
 }
 
-/// Returns whether the word after a text is what a command does something with: the story after the change.
+/// Returns whether the word after a text is the second argument of a command: the story after the change.
 fn is_argument(before: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or_default();
     let Some((_, command)) = line.rsplit_once("git ralph ") else {
@@ -133,7 +133,7 @@ mod tests {
         ] {
             assert_eq!(names.shorten(long), short);
         }
-        // These are no names of stories.
+        // These do not name stories.
         for text in [
             "gate: npm run-tests",
             "git ralph skip login",
