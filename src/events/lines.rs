@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::fs::{FileError, Links, file_error, open_regular};
 
-/// Gives each line of the events of a loop from the byte `from` on to `take`, oldest first; returns the end of the last whole
-/// one. A crash may have cut the last one off.
+/// Passes each line of a loop's events from the byte `from` on to `take`, oldest first; returns the end of the last whole
+/// line. After a crash the last line may be incomplete.
 pub(super) fn each_line(events: &Path, from: u64, take: impl FnMut(&[u8])) -> Result<u64, FileError> {
     let Some(mut file) = open(events)? else {
         return Ok(0);

@@ -121,17 +121,17 @@ impl LogEntry {
 /// Folds the events of a loop into its attempts, messages and gates, event by event.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// The attempts of which the events tell anything, oldest first, those of earlier loops included.
+    /// The attempts in the events, oldest first, including those of earlier loops.
     attempts: Vec<LogEntry>,
-    /// The number of those of earlier loops.
+    /// The number of attempts of earlier loops.
     earlier: usize,
     /// The messages of the user since the loop was last started.
     pub messages: Vec<MessageEntry>,
-    /// The gates since then that ran before any attempt, each with the time at which it ended.
+    /// The gates since then that ran before any attempt, each with the time of its end.
     pub gates: Vec<(Timestamp, GateEnded)>,
     /// The latest checkpoint.
     pub checkpoint: Option<Oid>,
-    /// True if a beginning of the loop is among the events.
+    /// True if the events contain a start of the loop.
     pub(super) has_beginning: bool,
 }
 
@@ -143,7 +143,7 @@ impl History {
         Ok(reader.history)
     }
 
-    /// Returns what these events tell.
+    /// Returns the history in these events.
     #[cfg(test)]
     pub fn of(events: &[Event]) -> Self {
         let mut history = Self::default();
@@ -170,7 +170,7 @@ impl History {
                 };
             }
             What::AttemptStarted(begun) => {
-                // What was made beside others may have begun long before it was taken in.
+                // A parallel attempt may have begun long before its work was taken over.
                 if begun.slot.is_none() {
                     self.note_shown(&begun.story, begun.attempt, t);
                 }
@@ -285,7 +285,7 @@ impl History {
     fn end(&mut self, attempt: &Attempt) {
         let mut entry = self.entry(&attempt.story, attempt.attempt);
         if entry.has_ended {
-            // It ends again if git-ralph was killed between its verdict and its checkpoint.
+            // There is a second end if git-ralph was killed between the verdict and the checkpoint.
             if attempt.verdict == Verdict::Interrupted && entry.lacks_checkpoint() {
                 entry.attempt.verdict = attempt.verdict;
                 entry.attempt.reason.clone_from(&attempt.reason);
@@ -298,7 +298,7 @@ impl History {
         end_last(&mut entry.by_round, attempt);
     }
 
-    /// Notes that the messages up to that time are in the prompt of an attempt.
+    /// Records that the messages up to that time are in the prompt of an attempt.
     fn note_shown(&mut self, story: &str, attempt: u32, until: Timestamp) {
         let is_new = |message: &&mut MessageEntry| message.story.is_none() && message.t <= until;
         for unshown in self.messages.iter_mut().filter(is_new) {
@@ -329,7 +329,7 @@ impl History {
         &mut self.attempts[last]
     }
 
-    /// Returns the beginnings of all attempts, oldest first, those of earlier loops included.
+    /// Returns the starts of all attempts, oldest first, including those of earlier loops.
     pub fn begun(&self) -> impl DoubleEndedIterator<Item = &AttemptStarted> {
         let begun = self.attempts.iter().filter_map(|entry| entry.begun.as_ref());
         begun.map(|(_, begun)| begun)
@@ -346,12 +346,12 @@ impl History {
         latest
     }
 
-    /// Returns those that have ended, with those of earlier loops.
+    /// Returns the ended attempts, including those of earlier loops.
     pub fn all_ended(&self) -> impl Iterator<Item = &LogEntry> {
         self.attempts.iter().filter(|entry| entry.has_ended)
     }
 
-    /// Returns those of them that have ended.
+    /// Returns the ended attempts since the loop was last started.
     pub fn ended(&self) -> impl DoubleEndedIterator<Item = &LogEntry> {
         let latest = self.attempts.get(self.earlier..).unwrap_or_default();
         latest.iter().filter(|entry| entry.has_ended)
@@ -363,9 +363,9 @@ pub fn attempts(events: &Path) -> Result<Vec<LogEntry>, FileError> {
     Ok(History::read(events)?.into_ended())
 }
 
-/// Finds the two states to compare to see the changes of an attempt: the checkpoint before it, and the state that it
-/// left. Without a number, the latest attempt at the story is meant. `as_left` tells whether what it made itself counts, also
-/// where some of that was put back; else what was accepted of it does, if it was.
+/// Finds the two states whose difference is the work of an attempt: the checkpoint before it, and the state after it.
+/// Without a number, finds the latest attempt at the story. With `as_left` the state is the one that the attempt left,
+/// even if parts of it were undone; else the accepted one, if there is one.
 pub fn range_of(
     events: &Path,
     story: &str,
@@ -387,19 +387,19 @@ pub fn range_of(
     Ok(attempts.filter(is_it).find_map(range))
 }
 
-/// Reads the history of a loop, and what has come since when it is asked again.
+/// Reads the history of a loop; further calls read the later events.
 #[derive(Debug, Default)]
 pub struct Reader {
-    /// The history as far as it was read.
+    /// The history up to the last read.
     pub history: History,
-    /// The command lines of all gates that were run.
+    /// The command lines of all gates.
     pub gates: BTreeSet<String>,
-    /// The bytes that were read.
+    /// The number of bytes that were read.
     pub(super) read: u64,
 }
 
 impl Reader {
-    /// Makes a reader of what comes after so many bytes, in which these gates were run.
+    /// Makes a reader that begins after `read` bytes, in which these gates ran.
     pub(super) fn after(read: u64, gates: BTreeSet<String>) -> Self {
         Self {
             gates,
@@ -408,7 +408,7 @@ impl Reader {
         }
     }
 
-    /// Reads what has come since.
+    /// Reads the later events.
     pub fn read_on(&mut self, events: &Path) -> Result<(), FileError> {
         if target_of(events)?.is_none_or(|found| found.len() < self.read) {
             *self = Self::default();
@@ -443,8 +443,8 @@ pub fn read_events(events: &Path) -> Result<Vec<Event>, FileError> {
     Ok(found)
 }
 
-/// Reads from a line when something happened, and what, as far as a history takes it. Of lines as git-ralph writes them only
-/// what tells something is read, and most of that without the detour by which serde finds the kind; `None` for any other.
+/// Parses a line for a history: the time and the event. Skips events that a history does not use, and parses most kinds
+/// directly, which is faster than serde's search for the kind; returns `None` for lines in another form.
 fn recorded(line: &[u8]) -> Option<(Timestamp, What)> {
     let Some((t, kind)) = beginning(line) else {
         let event: Event = serde_json::from_slice(line).ok()?;
@@ -455,7 +455,7 @@ fn recorded(line: &[u8]) -> Option<(Timestamp, What)> {
         b"attempt_ended" => What::AttemptEnded(serde_json::from_slice(line).ok()?),
         b"gate" => What::Gate(serde_json::from_slice(line).ok()?),
         b"review" => What::Review(serde_json::from_slice(line).ok()?),
-        // Nothing that `History::take_at` takes.
+        // `History::take_at` ignores these.
         b"story_progress"
         | b"ref_moved"
         | b"notice"
@@ -467,7 +467,7 @@ fn recorded(line: &[u8]) -> Option<(Timestamp, What)> {
     Some((t, what))
 }
 
-/// Returns the time and the kind with which a line begins; `None` if it begins otherwise.
+/// Returns the time and the kind at the beginning of a line; `None` for lines in another form.
 fn beginning(line: &[u8]) -> Option<(Timestamp, &[u8])> {
     let rest = line.strip_prefix(br#"{"v":1,"t":""#)?;
     let (t, rest) = rest.split_at(memchr(b'"', rest)?);

@@ -1,4 +1,4 @@
-//! The rounds of an attempt, as its events tell of them.
+//! The rounds of an attempt, from its events.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct RoundEntry {
     pub begun: Option<Timestamp>,
 }
 
-/// Returns the round with this number, which is added if it is new.
+/// Returns the round with this number; adds it if it is new.
 pub(super) fn round_of(rounds: &mut Vec<RoundEntry>, number: u32) -> &mut RoundEntry {
     let at = rounds.iter().position(|entry| entry.round == number);
     let at = at.unwrap_or_else(|| {
@@ -37,7 +37,7 @@ pub(super) fn round_of(rounds: &mut Vec<RoundEntry>, number: u32) -> &mut RoundE
     &mut rounds[at]
 }
 
-/// Notes what the end of an attempt says of its last round: what the attempt took, without the rounds before.
+/// Computes the last round from the end of the attempt: the totals of the attempt without the earlier rounds.
 pub(super) fn end_last(rounds: &mut [RoundEntry], attempt: &Attempt) {
     let Some((last, before)) = rounds.split_last_mut() else {
         return;
@@ -49,7 +49,7 @@ pub(super) fn end_last(rounds: &mut [RoundEntry], attempt: &Attempt) {
     last.duration = until.map(|until| (attempt.duration - until.as_secs_f64()).max(0.0));
     let costs = before.iter().map(|round| round.cost_usd);
     let costs: Option<f64> = costs.sum();
-    // A sum of fractions leaves a rest far behind the point.
+    // Sums of fractions are not exact.
     let cost = attempt.cost_usd.zip(costs).map(|(all, before)| all - before);
     last.cost_usd = cost.map(|cost| (cost.max(0.0) * 1e6).round() / 1e6);
 }
@@ -88,7 +88,7 @@ mod tests {
             end_last(&mut rounds, &attempt);
             assert_eq!((rounds[1].duration, rounds[1].cost_usd), (Some(7.0), wanted));
         }
-        // Of an attempt that ended otherwise than its rounds say, nothing is known.
+        // If the end contradicts the rounds, nothing is known.
         let mut rounds = rounds(None);
         let attempt = Attempt {
             rounds: None,

@@ -1,8 +1,8 @@
-//! Adds up the attempts of a loop for its status. The events of a loop with very many attempts take long to read, so what the
-//! first part of them adds up to is remembered in a file beside them.
+//! Adds up the attempts of a loop for its status. Reading the events of a very long loop takes time, so a file beside
+//! them saves the sums of the first events.
 //!
-//! Invariant: the answer is that of reading all events. What is remembered counts only if the bytes that it was made of are
-//! still there, and if what follows them is about no attempt that it has counted.
+//! Invariant: the result equals that of reading all events. Saved sums count only if the bytes that they were computed
+//! from are unchanged, and if no later event is about an attempt in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,41 +18,41 @@ use super::log::{LogEntry, Reader};
 use crate::fs::{Below, Durability, FileError, Links, file_error, read_regular_text, target_of};
 use crate::state::Verdict;
 
-/// The form of what is remembered, and the meaning of the events in it: to be raised when either changes.
+/// The version of the file, and of the meaning of events in it: increased when either changes.
 const FORM: u32 = 2;
-/// The number of bytes that are read again before more is remembered: some 700 attempts.
+/// The number of bytes after which the sums are saved again: about 700 attempts.
 const PIECE: u64 = 1 << 20;
-/// Maximum size of what is remembered, in bytes.
+/// Maximum size of the file, in bytes.
 const MOST: u64 = 16 << 20;
 
 /// The attempts of a loop that have ended, since it was last started, added up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Their number.
+    /// The number of attempts.
     pub attempts: usize,
-    /// Number of those with a known cost.
+    /// The number of attempts with a known cost.
     pub priced: usize,
-    /// That cost in US dollars, with that of reviews.
+    /// Their cost in US dollars, including reviews.
     pub cost: f64,
-    /// Their seconds, with those of gates and reviews.
+    /// The seconds of all attempts, including gates and reviews.
     pub seconds: f64,
-    /// The seconds of the gates before any attempt, which are in no other sum.
+    /// The seconds of the gates before any attempt, which no other sum includes.
     pub before_work: f64,
-    /// True if some were made beside others.
+    /// True if some attempts ran in parallel.
     pub several_at_once: bool,
-    /// The attempts after which something of the list was put back, as story@number.
+    /// The attempts after which parts of the list were restored, as story@number.
     pub list_put_back: Vec<String>,
-    /// The attempts at each story, by its id.
+    /// The attempts at each story, by the story's id.
     stories: BTreeMap<String, OfStory>,
 }
 
-/// The attempts at a story. Of an attempt only what a status shows is kept.
+/// The attempts at a story, with the fields that a status shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct OfStory {
-    /// The highest number of any that has begun.
+    /// The highest attempt number.
     highest: u32,
     latest: Option<Attempt>,
-    /// The latest one that is complete, if that is another one.
+    /// The latest complete attempt, if it is not the latest.
     complete: Option<Attempt>,
 }
 
@@ -62,7 +62,7 @@ impl Tally {
         Ok(sums(events)?.tally)
     }
 
-    /// Returns the latest attempt at a story. Only what a status shows of it is known.
+    /// Returns the latest attempt at a story, with the fields that a status shows.
     pub fn latest(&self, story: &str) -> Option<&Attempt> {
         self.stories.get(story)?.latest.as_ref()
     }
@@ -74,7 +74,7 @@ impl Tally {
         latest.into_iter().find(|one| one.verdict == Verdict::Complete)
     }
 
-    /// Adds attempts; returns `None` if one of them may be counted already.
+    /// Adds attempts; returns `None` if one of them may be included already.
     fn with(mut self, entries: &[LogEntry]) -> Option<Self> {
         let is_known = |one: &Attempt| {
             let of_story = self.stories.get(&one.story);
@@ -131,17 +131,17 @@ impl<'e> FromIterator<&'e LogEntry> for Tally {
     }
 }
 
-/// The first events of a loop, added up.
+/// The sums of the first events of a loop.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Sums {
-    /// The number of bytes that they are.
+    /// The length of these events, in bytes.
     end: u64,
-    /// The command lines of their gates, those of earlier loops included.
+    /// The command lines of their gates, including those of earlier loops.
     gates: BTreeSet<String>,
     tally: Tally,
 }
 
-/// The file beside the events of a loop that has their sums.
+/// The content of the file with the sums.
 #[derive(Debug, Serialize, Deserialize)]
 struct Remembered {
     form: u32,
@@ -162,7 +162,7 @@ impl Remembered {
         (found.form == FORM && found.version == env!("CARGO_PKG_VERSION")).then_some(found)
     }
 
-    /// Returns what is remembered of the events in this file, if they begin with those that it was made of.
+    /// Returns the saved sums of this file's events, if its first bytes are unchanged.
     fn of(events: &Path, file: &mut File) -> io::Result<Option<Sums>> {
         let Some(known) = Self::read(events) else {
             return Ok(None);
@@ -172,8 +172,8 @@ impl Remembered {
     }
 }
 
-/// Remembers what the events of a loop add up to, if they have become much longer since. The caller holds the lock of the
-/// loop, and no attempt runs.
+/// Saves the sums of a loop's events, if the events are much longer than at the last time. The caller holds the lock of
+/// the loop, and no attempt runs.
 pub fn remember(door: &Below, events: &Path) -> Result<(), FileError> {
     let length = target_of(events)?.map_or(0, |found| found.len());
     let is_short = |from: u64| length.checked_sub(from).is_some_and(|more| more < PIECE);
@@ -189,7 +189,7 @@ fn remember_now(door: &Below, events: &Path, length: u64) -> Result<(), FileErro
         Some(mut file) => sum_of(&mut file, first.end).map_err(|error| file_error("read", events, error))?,
         None => None,
     };
-    // Not what ends in the middle of a line, which may become another one.
+    // An incomplete last line may still change.
     let Some(sum) = sum.filter(|_| first.end == length) else {
         return Ok(());
     };
@@ -199,7 +199,7 @@ fn remember_now(door: &Below, events: &Path, length: u64) -> Result<(), FileErro
         sum,
         first,
     };
-    // What cannot be written is read again.
+    // Without the file, the events are read again.
     let text = toml::to_string(&remembered).unwrap_or_default();
     door.write(
         &Remembered::file(events),
@@ -209,7 +209,7 @@ fn remember_now(door: &Below, events: &Path, length: u64) -> Result<(), FileErro
     )
 }
 
-/// Returns a reader of the last events of a loop, which knows the gates of those before; `None` if nothing is remembered.
+/// Returns a reader of the events after the saved sums, with the gates of those before; `None` without saved sums.
 pub fn reader_of_last(events: &Path) -> Result<Option<Reader>, FileError> {
     let Some(mut file) = open(events)? else {
         return Ok(None);
@@ -233,7 +233,7 @@ fn sums(events: &Path) -> Result<Sums, FileError> {
     Ok(found.unwrap_or_default())
 }
 
-/// Adds what follows the first events to these; returns `None` if it changes what they add up to.
+/// Adds the later events to the first ones; returns `None` if they change the sums of the first.
 fn added_up(file: &mut File, first: Sums) -> io::Result<Option<Sums>> {
     let mut reader = Reader::after(first.end, first.gates);
     reader.read_from(file)?;

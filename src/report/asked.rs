@@ -1,4 +1,4 @@
-//! Says what the stories asked for, as their list has it. Pure.
+//! The texts and boxes of stories, from their list. Pure.
 
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub struct AskedTask {
 /// Returns what a story asks for.
 pub(super) fn asked(story: &Story) -> Option<Asked> {
     let body = story.body.trim_end().trim_start_matches(['\n', '\r']);
-    // The text of a story that is a single box begins after it.
+    // A story that is a single box has its text after the box.
     let words = body.split_whitespace().collect::<Vec<_>>().join(" ");
     let has_boxes = story.tasks.iter().any(|task| words.contains(&task.text));
     let mut lines: Vec<String> = Vec::new();

@@ -8,14 +8,14 @@ use super::{FileChange, FileTotal, Patch, Redaction, Report};
 use crate::git::{FileStat, Git, GitError};
 use crate::names::{Oid, counted};
 
-/// The amount that is shown of what was changed.
+/// The detail in which changes are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Diffs {
     /// Nothing.
     None,
-    /// The files, and how many lines of each.
+    /// The files, with the number of changed lines.
     Stat,
-    /// The lines too.
+    /// The files and the lines.
     #[default]
     Full,
 }
@@ -50,7 +50,8 @@ enum Place {
 /// The part that a difference belongs to, and the trees to compare.
 type Pending = (Place, (Oid, Oid));
 
-/// Adds changed files and patches to a report. What is taken out of lines is so before they are cut. `kept` has the commits of refs that are not here; `progress` is called with the numbers of done and of all differences.
+/// Adds changed files and patches to a report. Confidential text is replaced before lines are cut. `kept` has the commits of
+/// refs that are not here; `progress` is called with the numbers of done and of all differences.
 pub(super) async fn add(
     report: &mut Report,
     git: &Git,
@@ -66,7 +67,7 @@ pub(super) async fn add(
     for place in gone {
         if let Place::Attempt(story, attempt) = place {
             let entry = &mut report.stories[story].attempts[attempt].entry;
-            // It cannot be shown any more.
+            // It can no longer be shown.
             pruned += usize::from(entry.checkpoint.is_none() && entry.kept.take().is_some());
         }
     }
@@ -120,7 +121,7 @@ pub(super) async fn add(
     Ok(())
 }
 
-/// Adds up by file what the differences of checkpoints list.
+/// Adds up the changes of checkpoints by file.
 pub(super) fn add_up(report: &mut Report) {
     let mut files: BTreeMap<&str, FileTotal> = BTreeMap::new();
     let of_stories = report.stories.iter().flat_map(|story| {
@@ -262,7 +263,7 @@ fn patch_of(bytes: &[u8], room: usize) -> Option<Patch> {
     let mut patch = Patch::default();
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
-        // Characters are at most four bytes; a longer line is not read to its end.
+        // A character has at most four bytes; a longer line is not read completely.
         let begin = &line[..line.len().min(4 * LONGEST_LINE)];
         let begin = String::from_utf8_lossy(begin);
         let mut shown: String = begin.chars().take(LONGEST_LINE).collect();

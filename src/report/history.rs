@@ -12,7 +12,7 @@ use crate::events::log::{History, LogEntry};
 use crate::events::{AttemptStarted, Event, GateEnded, What, seconds_between};
 use crate::names::Oid;
 
-/// Adds what the events of the loop that was started last tell to a report. `running` are the attempts that run now.
+/// Adds the events since the loop was last started to a report. `running` has the running attempts.
 pub(super) fn add(report: &mut Report, all: &[Event], running: &[(String, u32)]) {
     let is_start = |event: &Event| matches!(event.what, What::Started { .. });
     let first = all.iter().rposition(is_start).unwrap_or(0);
@@ -55,7 +55,7 @@ fn add_attempt(report: &mut Report, entry: LogEntry, running: &[(String, u32)]) 
     let environment = begun.and_then(|begun| environment_of(&mut report.environments, begun));
     let gates = entry.gates.iter().map(gate_of);
     if !entry.has_ended {
-        // Their output is in another log than that of the others.
+        // Their output is in another log.
         report.gates.extend(gates.map(|gate| Gate {
             printed: None,
             ..gate
@@ -109,7 +109,7 @@ fn gate_of((ended, gate): &(Timestamp, GateEnded)) -> Gate {
     }
 }
 
-/// Returns the environment of an attempt, which is a new one if it differs from the last.
+/// Returns the index of an attempt's settings; adds an entry if they differ from the last.
 fn environment_of<'e>(all: &'e mut Vec<Environment>, begun: &AttemptStarted) -> Option<&'e mut Environment> {
     let (settings, last) = (begun.settings.as_deref()?, all.last());
     if last.is_none_or(|last| (last.max_retries, &last.settings) != (begun.max_retries, settings)) {
@@ -123,8 +123,8 @@ fn environment_of<'e>(all: &'e mut Vec<Environment>, begun: &AttemptStarted) -> 
     all.last_mut()
 }
 
-/// Returns what happened by an event, if the report shows it; `next` is when something else happened, `base` the checkpoint
-/// before.
+/// Returns the report's entry for an event, if the report shows it; `next` is the time of the next event, `base` the last
+/// checkpoint.
 fn happened(event: &Event, next: Option<Timestamp>, base: Option<&Oid>) -> Option<Happening> {
     let (kind, text) = words::of(&event.what)?;
     let mut happened = happening(event.t, kind, text);

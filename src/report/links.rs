@@ -40,7 +40,7 @@ impl Links {
         let mut args = vec![tip.to_string()];
         args.extend(begin.map(|oid| format!("^{oid}")));
         args.extend(["--not".to_owned(), not.clone()]);
-        // Where git cannot tell, nothing is known to be pushed.
+        // If git fails, no commit is known to be pushed.
         let unpushed = oids(&git.cmd("rev-list", args).bytes().await.ok()?);
         let is_begin_pushed = match begin {
             Some(begin) => {

@@ -56,7 +56,7 @@ pub async fn of_loop(
         compare_url: None,
         dropped: Vec::new(),
     };
-    // A run that reports on its own loop is at its end.
+    // A run that reports its own loop has ended its attempts.
     let is_held = store.is_held() && store.holder() != i32::try_from(std::process::id()).ok();
     let status = Status::by_files(repo, state);
     let running = running_of(&status, is_held);
@@ -76,7 +76,7 @@ pub async fn of_loop(
         let completed = story.completed_by();
         story.by_word_alone = completed.and_then(|attempt| attempt.entry.attempt.is_by_word_alone());
     }
-    // Who can write the events can take them away: no attempt is no proof that there was none.
+    // A process that can write the events can delete them: no attempt in them does not mean that there was none.
     let is_unrecorded = events.is_empty() && !state.progress().completed.is_empty();
     if is_unrecorded {
         report
@@ -89,12 +89,12 @@ pub async fn of_loop(
     let complete = complete
         .filter(|story| story.state == StoryState::Complete)
         .count();
-    // Without the list, the loop remembers how many there were.
+    // Without the list, the state has the number of stories.
     let known = state.listed().filter(|_| listing.is_none());
     let total = known.map_or(seen, |listed| listed.total.max(seen));
     let complete = known.map_or(complete, |listed| listed.done.max(complete));
     report.sum_up(complete, total);
-    // Pruned objects are no reason to report nothing.
+    // Without pruned objects, the rest is reported.
     if let Ok(size) = git.diff_size(state.initial(), state.checkpoint()).await {
         report.totals.files = Some(size.files);
         report.totals.insertions = Some(size.insertions);
@@ -113,7 +113,7 @@ pub async fn of_loop(
     Ok(report)
 }
 
-/// Returns the attempts that run now, by story and number.
+/// Returns the running attempts, by story and number.
 fn running_of(status: &Status, is_held: bool) -> Vec<(String, u32)> {
     let running = status.running.iter().filter(|_| is_held);
     let running = running.map(|running| (running.story.clone(), running.attempt));
@@ -123,8 +123,8 @@ fn running_of(status: &Status, is_held: bool) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// Returns the state of a story. The list decides, where it has the story: what was complete may be open again. Without
-/// the list, what was done in the latest checkpoint, `then`, counts too: a user may have done it.
+/// Returns the state of a story. If the list has the story, the list decides: a completed story may be open again.
+/// Without the list, a story that is done in the latest checkpoint (`then`) counts too: the user may have done it.
 fn state_of(
     story: &StoryReport,
     state: &State,

@@ -1,4 +1,4 @@
-//! Says in one line how a loop stands: what came of it, or why it stopped. Pure.
+//! Describes the state of a loop in one line: its result, or why it stopped. Pure.
 
 use std::fmt::Write;
 
@@ -45,7 +45,7 @@ pub enum OutcomeKind {
 }
 
 impl OutcomeKind {
-    /// Returns its name, as the JSON has it.
+    /// Returns its name in JSON.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -142,7 +142,7 @@ impl Outcome {
     }
 }
 
-/// Returns the words about the latest attempt if it neither completed its story nor counts.
+/// Returns the description of the latest attempt, if it did not complete its story and does not count.
 fn cut_off(stories: &[StoryReport]) -> Option<String> {
     let attempts = stories.iter().flat_map(|story| &story.attempts);
     let last = attempts.max_by_key(|one| one.entry.attempt.started)?;
@@ -151,7 +151,7 @@ fn cut_off(stories: &[StoryReport]) -> Option<String> {
     (!last.is_complete() && !done.verdict.counts()).then(|| with_reason(&what, done.reason.as_deref()))
 }
 
-/// Returns the words, and after a colon the first line of a reason, if there is one.
+/// Returns the text, followed by a colon and the first line of the reason, if there is one.
 fn with_reason(what: &str, reason: Option<&str>) -> String {
     match reason.map_or("", first_line) {
         "" => what.to_owned(),

@@ -1,4 +1,4 @@
-//! Reads from the logs of a loop what a report shows of them.
+//! Reads the parts of a loop's logs that a report shows.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -21,8 +21,8 @@ const GATE_END: u64 = 4 * 1024;
 /// The line before the end of a text.
 const CUT: &str = "… the beginning is left out\n";
 
-/// Adds to each attempt the agent's final message and what its gates printed, and the end of its output if `logs` is
-/// set, as far as its log still exists.
+/// Adds to each attempt the agent's final message, the output of its gates, and the end of its output if `logs` is set.
+/// Skips logs that no longer exist.
 pub(super) fn add(report: &mut Report, store: &Store, logs: bool) {
     for attempt in report.stories.iter_mut().flat_map(|story| &mut story.attempts) {
         let done = &attempt.entry.attempt;
@@ -30,7 +30,7 @@ pub(super) fn add(report: &mut Report, store: &Store, logs: bool) {
         let format = begun.and_then(|(_, begun)| begun.format.as_deref());
         let format = format.map(|format| format.parse().unwrap_or(Format::Auto));
         let path = store.attempt_log(&done.story, done.attempt);
-        // An agent's own session leaves nothing but its message.
+        // For an agent's own session there is only its message.
         let of_agent = format.unwrap_or(Format::Text);
         let message = done.output.and_then(|part| message(&path, part, of_agent));
         attempt.message = message.filter(|message| Some(message.as_str()) != done.reason.as_deref());
@@ -58,7 +58,7 @@ fn add_to(gate: &mut Gate, log: &Path) {
     gate.output = (read.is_ok() && !text.is_empty()).then(|| format!("{begin}{text}"));
 }
 
-/// Returns the end of the final message in a part of a log; `None` if there is none but a promise, or the log is gone.
+/// Returns the end of the final message in a part of a log; `None` if it is only a promise, or without a log.
 fn message(log: &Path, part: Stretch, format: Format) -> Option<String> {
     let mut decoder = Decoder::new(format, "");
     let mut rest = end_of(log, part, SEARCHED).ok()?;
@@ -75,7 +75,7 @@ fn message(log: &Path, part: Stretch, format: Format) -> Option<String> {
     let lines = text.split_once('\n').filter(|_| message.is_cut);
     let text = lines.map_or(text, |(_, lines)| lines);
     let begin = if message.is_cut { CUT } else { "" };
-    // The verdict and the reason say what is in a promise.
+    // The verdict and the reason have the content of a promise.
     let is_promise = text.starts_with("<promise>")
         && text
             .find("</promise>")
@@ -83,7 +83,7 @@ fn message(log: &Path, part: Stretch, format: Format) -> Option<String> {
     (!text.is_empty() && !is_promise).then(|| format!("{begin}{text}"))
 }
 
-/// Opens a part of a log for reading; of a longer one than `most` bytes, its last whole lines.
+/// Opens a part of a log for reading; if it is longer than `most` bytes, only its last whole lines.
 fn end_of(log: &Path, part: Stretch, most: u64) -> io::Result<impl Read + use<>> {
     let mut file: File = open_regular(log, Links::Refused)?;
     let from = part.from.max(part.to.saturating_sub(most));

@@ -31,7 +31,7 @@ impl Redaction {
         }
     }
 
-    /// Replaces the matches in a text before it is cut: half of a match is none.
+    /// Replaces the matches in a text before it is cut, because a half match would stay.
     pub(super) fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         if self.0.is_empty() {
             return bytes;

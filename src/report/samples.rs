@@ -11,7 +11,7 @@ use crate::events::{Attempt, AttemptStarted, Event, GateEnded, ReviewEnded, What
 use crate::names::{Change, Oid};
 use crate::state::{Phase, Verdict};
 
-/// A text that would do harm if it were taken for markup.
+/// A text that would do harm as markup.
 const HOSTILE: &str = "</pre><script>alert(1)</script>`|@x\u{202e}\0";
 
 fn oid(digit: u8) -> Oid {

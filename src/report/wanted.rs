@@ -1,4 +1,4 @@
-//! Says what a report is to have.
+//! The parts that a report has.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use super::changes::Diffs;
 use super::redact::Redaction;
 use crate::names::Oid;
 
-/// The parts that a report is to have.
+/// The options of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The detail in which changes are shown.
     pub diffs: Diffs,
     /// True if the end of each attempt's output is included.
     pub logs: bool,
-    /// Time before which attempts that ended, and events, are left out.
+    /// Time before which ended attempts and events are left out.
     pub since: Option<Timestamp>,
     /// Expressions whose matches are replaced.
     pub redaction: Redaction,

@@ -1,11 +1,11 @@
-//! Describes the events that a report lists beside its attempts, and cuts long texts.
+//! Describes the events of a report other than attempts, and cuts long texts.
 
 use super::Kind;
 use crate::events::{What, handed_over, said};
 use crate::names::counted;
 use crate::state::Verdict;
 
-/// Cuts a text to `most` characters, between lines if it has several; a longer one says so in a line at its end.
+/// Cuts a text to `most` characters, between lines if it has several; a last line says so.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => {

@@ -1,5 +1,5 @@
-//! Edits the settings of agents as people write them: JSON with or without comments, changed in place. Hooks are only
-//! added or removed: order, layout, comments and line ends of the rest stay.
+//! Edits the settings of agents in place: JSON with or without comments. Adds or removes only hooks: order, layout,
+//! comments and line ends of the rest stay.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +31,7 @@ impl Wanted {
 /// The text between the brackets of objects and lists that were empty, by their path (`hooks`, `hooks.Stop`).
 pub type Empties = BTreeMap<String, String>;
 
-/// Adds the missing hooks. Returns the text, and the added hooks; records in `empties` what cannot be seen in the text
-/// afterwards.
+/// Adds the missing hooks. Returns the text, and the added hooks; records in `empties` which objects were empty.
 pub fn add<'w>(
     text: &str,
     wanted: &'w [Wanted],
@@ -83,8 +82,8 @@ pub fn present<'w>(text: &str, wanted: &'w [Wanted]) -> Result<Vec<&'w Wanted>, 
     })
 }
 
-/// Removes hooks, wherever they are in their lists by now, with objects and lists that were made for them and are empty
-/// again. Returns the text, and the removed hooks.
+/// Removes hooks at any position of their lists, with objects and lists that were made for them and are empty again.
+/// Returns the text, and the removed hooks.
 pub fn remove<'w>(
     text: &str,
     wanted: &'w [Wanted],
@@ -215,7 +214,7 @@ fn find<'o, 'a>(
     Ok(None)
 }
 
-/// The members above a hook, as far as they are there.
+/// The existing members above a hook.
 struct Place<'o, 'a> {
     hooks: Option<&'o Object<'a>>,
     /// The list of the hook's event, and its path.
@@ -312,14 +311,14 @@ impl Brackets {
         }
     }
 
-    /// Removes one child; the only one leaves what was between the brackets before, if that is known.
+    /// Removes a child; after the only child, restores the former text between the brackets, if known.
     fn cut(&self, text: &str, index: usize, interior: Option<&String>) -> String {
         let (open, close) = (self.range.start, self.range.end - 1);
         if let (1, Some(interior)) = (self.children.len(), interior) {
             return format!("{}{interior}{}", &text[..=open], &text[close..]);
         }
         let child = self.children[index];
-        // With the gap before it, and one comma.
+        // With the blanks before it, and one comma.
         let gap = gap_before(text, child.start);
         let next = self.children.get(index + 1).map_or(close, |next| next.start);
         if let Some(comma) = next_comma(text, child.end, next) {

@@ -1,4 +1,4 @@
-//! Says why the settings of an agent could not be changed.
+//! The error about settings of an agent that could not be changed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub enum SettingsFileError {
     #[error("cannot change {}: {why}", path.display())]
     Text { path: PathBuf, why: String }
         => |path| hint(format!("fix {}, then run the same command again", quoted(&path.to_string_lossy())));
-    /// The system refused; it advises nothing more.
+    /// An error of the system, without a hint.
     #[error(transparent)]
     File(#[from] FileError);
 }

@@ -1,6 +1,6 @@
 //! The layout of a JSON text: indentation, line ends, blanks; and the text between its values.
 
-/// The layout that the author of a text uses.
+/// The layout of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// `\n` or `\r\n`.
@@ -45,7 +45,7 @@ impl Layout {
             .collect()
     }
 
-    /// Lays out a text that has no layout, and no brackets, commas or colons in its strings, from an indented line on.
+    /// Formats a text without layout, whose strings contain no brackets, commas or colons, after an indented line.
     pub fn render(&self, bare: &str, indent: &str, over_lines: bool) -> String {
         let mut text = String::new();
         let mut depth = 0;
@@ -73,7 +73,7 @@ impl Layout {
         text
     }
 
-    /// Returns what follows a colon, and a comma within a line.
+    /// Returns the blanks after a colon, and after a comma within a line.
     pub fn blank(&self) -> &'static str {
         if self.spaced { " " } else { "" }
     }

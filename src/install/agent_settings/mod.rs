@@ -1,10 +1,10 @@
 //! Hooks in the settings of agents: which agents have them, where their settings are, and how git-ralph's hooks are
 //! added and removed.
 //!
-//! - `edit` changes a text, `layout` knows its layout;
-//! - `receipt` remembers what the text cannot show afterwards: which files were created, and which objects were empty.
+//! - `edit` changes a text, `layout` detects its layout;
+//! - `receipt` records what the text does not show afterwards: the created files, and the objects that were empty.
 //!
-//! Knows nothing about what the hooks do.
+//! This module does not depend on the purpose of the hooks.
 
 mod edit;
 mod error;
@@ -269,7 +269,7 @@ fn target(path: &Path) -> Result<PathBuf, SettingsFileError> {
 }
 
 fn read(path: &Path) -> Result<Option<String>, SettingsFileError> {
-    // A pipe would never be read to its end.
+    // A read from a pipe might not end.
     if target_of(path)?.is_some_and(|found| !found.is_file()) {
         return Err(wrong(path, "it is no regular file".to_owned()));
     }

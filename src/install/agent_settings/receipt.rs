@@ -1,5 +1,5 @@
-//! Remembers what was created for hooks in settings of agents and cannot be seen in them afterwards, by path. No text
-//! of a setting is kept.
+//! Records, by path, what was created for hooks in settings of agents and is not visible there afterwards. Saves no text
+//! of a setting.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Installs manual pages and completions where man and the shells look for them.
 //!
 //! Invariants: only files that an installation wrote, byte for byte, are replaced or removed, and only directories that
-//! one created; everything else is left alone. Each file is written as a whole or not at all, and may be
-//! written again. Knows no repository and prints nothing.
+//! one created. Each file is written as a whole or not at all, and may be
+//! written again. This module uses no repository and prints nothing.
 
 pub mod bundled;
 mod receipt;
@@ -133,7 +133,7 @@ pub fn uninstall(share: &Path, tell: &mut dyn FnMut(&Path, Outcome)) -> Result<(
     let mut directories: Vec<PathBuf> = receipt.directories.iter().map(|dir| share.join(dir)).collect();
     directories.sort();
     for path in directories.iter().rev() {
-        // A directory that is in use, or gone, stays as it is.
+        // A directory that is in use, or missing, is skipped.
         if remove_named_dir(path).is_ok() {
             tell(path, Outcome::Removed);
         }

@@ -1,5 +1,5 @@
-//! Remembers what installations wrote into a `share` directory: only then can a later version, or `--uninstall`, tell
-//! git-ralph's files from those that the user has changed or created.
+//! Records the files that installations wrote into a `share` directory, so that a later version, or `--uninstall`, can
+//! distinguish them from files that the user changed or created.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -1,4 +1,4 @@
-//! Tells whether man and the installed shells look where the files were installed, and what to add if they do not.
+//! Checks whether man and the installed shells find the installed files, and what to add if they do not.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use crate::paths::{of_user, real};
 /// Time limit for a program to print its search path.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Returns the lines to add so that files below `share` are found; empty if nothing is needed, as far as is known.
+/// Returns the lines to add so that files below `share` are found; empty if none is known to be necessary.
 pub async fn advice(share: &Path) -> Vec<String> {
     let words = [man(share).await, bash(share), zsh(share).await, fish(share).await];
     words.into_iter().flatten().collect()
@@ -72,7 +72,7 @@ const ZSH_PLACES: &str = "print -rl -- $fpath";
 async fn man(share: &Path) -> Option<String> {
     let printed = ask("man", &["-w"]).await?;
     let dir = share.join("man");
-    // Not every man prints its search path; one that does prints a line of directories.
+    // Only some versions of man print their search path, as a line of directories.
     let line = printed.trim_end();
     if line.contains('\n') || !line.starts_with('/') {
         return None;

@@ -37,7 +37,7 @@ const MADE: &str = "made";
 /// Name of a file in git-ralph's directory that exists if hooks are in git's own hooks directory.
 const FILES: &str = "files";
 
-/// The result for one thing that was not as it should be, in words.
+/// The result for a part of the installation, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was changed.
@@ -95,7 +95,7 @@ pub async fn install(repo: &Repo) -> Result<Vec<Outcome>, Error> {
     }
 }
 
-/// Returns the path by which the user's PATH names this program, if it does: an upgrade changes where that leads.
+/// Returns the path of this program on the user's PATH, if it is there: it stays valid after an upgrade.
 fn own_program() -> io::Result<PathBuf> {
     let found = find_program(OsStr::new("git-ralph"), Path::new("/"));
     found
@@ -213,7 +213,7 @@ fn install_files(repo: &Repo, program: &Path) -> Result<Vec<Outcome>, Error> {
         match found {
             There::Ours(bytes) if bytes == script => continue,
             There::Others => {
-                // This way the hook exists at every moment.
+                // So the hook exists at every moment.
                 repo.door(&path)
                     .add_name(&path, &kept)
                     .map_err(|error| file_error("keep", &path, error))?;
@@ -393,7 +393,7 @@ pub async fn report(repo: &Repo) -> Result<Report, Error> {
     let paths = hooks_paths(repo).await?;
     let now = paths.last().map(|path| path.value.as_str());
     let is_current = |bytes: &[u8], name: &str, before: Before| {
-        // A path that is no text is compared as a whole.
+        // A path that is not UTF-8 is compared as a whole.
         let program = program_of(bytes).or_else(|| own_program().ok());
         let program = program.filter(|path| is_this_program(path));
         program.is_some_and(|program| bytes == script(name, &program, before))
