@@ -60,10 +60,9 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
             summarise(&open).await;
             return Ok(Exit::Done);
         }
-        let other_way = choice
-            .zip(open.state.here.closed)
-            .and_then(|(asked, was)| FinishRefusal::of_other_way(&open.state, was, asked == Finish::Keep));
-        if let Some(refusal) = other_way {
+        if let Some((asked, was)) = choice.zip(open.state.here.closed)
+            && let Some(refusal) = engine::refuse_other_way(&open, was, asked).await?
+        {
             return Err(refusal.into());
         }
         return Err(StepRefusal::of_end(&open.state).into());

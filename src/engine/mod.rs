@@ -87,7 +87,7 @@ pub use steps::attempt::{
     AttemptOptions, BY_REQUEST, StepEnd, at_limit, attempt, by_signal, judge_waiting, judged_first,
     require_judges, waits_for_review,
 };
-pub use steps::finish::{Finish, can_clean_up, finish, set_aside};
+pub use steps::finish::{Finish, can_clean_up, finish, refuse_other_way, set_aside};
 pub use steps::land::{Landed, land};
 pub use steps::manual::{complete, fail, revert};
 pub use work_tree_lock::half_made;

@@ -14,7 +14,7 @@ use crate::engine::{Loop, lifecycle_hooks};
 use crate::error::Error;
 use crate::names::Oid;
 use crate::names::typed;
-use crate::state::{EndPlan, EndStep, Intent};
+use crate::state::{EndPlan, EndStep, Ending, Intent};
 
 /// The destination of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,33 @@ pub enum Finish {
     },
     /// Stay on the loop's branch.
     Keep,
+}
+
+/// Returns the refusal to finish a closed loop in another way than it `was` finished. `None` if the way is the same, git has
+/// no commands for it, or the loop's branch is gone or merged: then there is nothing to bring back.
+pub async fn refuse_other_way(
+    open: &Loop<'_>,
+    was: Ending,
+    how: Finish,
+) -> Result<Option<FinishRefusal>, Error> {
+    let state = &open.state;
+    let refusal = FinishRefusal::of_other_way(state, was, how == Finish::Keep);
+    if refusal.is_none() || was != Ending::Keep {
+        return Ok(refusal);
+    }
+    let git = open.git();
+    let Some(tip) = git.oid_at(&open.change().branch_ref()).await? else {
+        return Ok(None);
+    };
+    let original = state.begun_on().map(|name| format!("refs/heads/{name}"));
+    let original = match original {
+        Some(name) => git.oid_at(&name).await?,
+        None => None,
+    };
+    match original {
+        Some(original) if git.is_ancestor(&tip, &original).await? => Ok(None),
+        _ => Ok(refusal),
+    }
 }
 
 /// Closes the loop. The work of a loop with its own work tree goes `into` this work tree, else into the one that has

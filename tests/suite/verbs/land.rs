@@ -456,3 +456,18 @@ fn bytes_that_git_would_not_give_back_are_kept() {
     let kept = sandbox.read(".git/ralph/add-login/trash/land/raw/u.nb");
     assert_eq!(kept, "code\nOUTPUT of the user\n");
 }
+
+#[test]
+fn finish_of_work_that_landed_names_no_command_that_brings_it_again() {
+    let sandbox = finished(&["one"]);
+    sandbox
+        .ralph(&["finish", "--cleanup", "one"])
+        .exits(1)
+        .says("already finished, with --keep\nhint: to have it as after --cleanup: ");
+    sandbox.ralph(&["land", "one"]).exits(0);
+    let over = "hint: its commits: git log refs/ralph/one/finished\n";
+    sandbox.ralph(&["finish", "--cleanup", "one"]).exits(1).says(over);
+    sandbox.ralph(&["prune", "--worktrees"]).exits(0);
+    assert_eq!(sandbox.git(&["branch", "--list", "ralph/*"]), "");
+    sandbox.ralph(&["finish", "--cleanup", "one"]).exits(1).says(over);
+}
