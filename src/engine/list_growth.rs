@@ -58,7 +58,11 @@ pub(crate) fn note_attempt(
 
 /// Refuses an attempt at a story that an attempt has added, if attempts have added too many. The refusal resets the
 /// count, so repeating the command confirms it; the caller saves the state.
-pub(crate) fn refuse(state: &mut State, listing: &Listing, story: &Story) -> Result<(), StoryRefusal> {
+pub(crate) fn refuse_grown_list(
+    state: &mut State,
+    listing: &Listing,
+    story: &Story,
+) -> Result<(), StoryRefusal> {
     let notes = &mut state.common.list;
     if notes.length == 0 {
         notes.length = listing.stories.len();

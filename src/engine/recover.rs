@@ -6,7 +6,7 @@ use super::attempt::learnings;
 use super::numbers;
 use super::own_work_tree::go_to_own;
 use super::position::{View, refuse_branch_in_the_way};
-use super::steps::attempt::put_right;
+use super::steps::attempt::clean_up;
 use super::steps::revert::Undoing;
 use super::steps::side::{left_list, release_list};
 use super::steps::start::forget_if_gone;
@@ -332,7 +332,7 @@ async fn end_interrupted_attempt(open: &mut Loop<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let mut facts = Facts::default();
-    put_right(open, &story.id, story.attempt, true, &mut facts).await?;
+    clean_up(open, &story.id, story.attempt, true, &mut facts).await?;
     learnings::claim(open, &story.id, story.attempt);
     let position = open.position().await?;
     let left = revert::read_what_is_left(open).await?;

@@ -189,7 +189,7 @@ impl HeldLoop {
             Answer::Unknown(words) => self.end = Some(End::Silent(words)),
         }
         self.require()?;
-        self.is_put(open, packed, is_first).await?;
+        self.note_published(open, packed, is_first).await?;
         let has_work = record.checkpoint != *open.state.initial() || record.phase == Phase::Complete;
         if is_first && !has_work {
             // The branch goes along with the first checkpoint: one push less.
@@ -217,13 +217,13 @@ impl HeldLoop {
         let is_first = self.last.is_none();
         let is_there = self.push_along(record, &packed).await?;
         if is_there {
-            self.is_put(open, packed, is_first).await?;
+            self.note_published(open, packed, is_first).await?;
         }
         Ok(is_there)
     }
 
     /// Notes that the remote has the present loop. The first time, reports which content of the user's was pushed.
-    async fn is_put(&mut self, open: &Loop<'_>, packed: Packed, is_first: bool) -> Result<(), Error> {
+    async fn note_published(&mut self, open: &Loop<'_>, packed: Packed, is_first: bool) -> Result<(), Error> {
         if is_first {
             let what = "pushed with what you had not committed when the loop began";
             open.tell_few(what, &taken_along(open).await?);
@@ -304,7 +304,7 @@ impl HeldLoop {
                 .swap(&self.change, previous, &there.oid, patience)
                 .await;
             match &answer {
-                Answer::Ours => self.took(there),
+                Answer::Ours => self.note_pushed(there),
                 Answer::Unknown(_) => self.unheard.push(there),
                 Answer::Theirs(Some(now)) => {
                     // An earlier push has arrived after all: it is the parent of this one.
@@ -335,7 +335,7 @@ impl HeldLoop {
             .put_along(&self.server, &self.change, state, &checkpoint)
             .await;
         if is_there {
-            self.took(there);
+            self.note_pushed(there);
         } else {
             self.unheard.push(there);
         }
@@ -354,7 +354,7 @@ impl HeldLoop {
     }
 
     /// Notes that the remote has this state.
-    fn took(&mut self, there: There) {
+    fn note_pushed(&mut self, there: There) {
         self.last = Some(there);
         self.unheard.clear();
         self.answered = Instant::now();

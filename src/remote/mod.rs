@@ -3,7 +3,7 @@
 //!
 //! - `record` is the content of the ref, and `lease` decides whether a holder is dead; both are pure.
 //! - `server` reads and moves refs on the remote, and `listing` lists the loops there by their commits alone;
-//!   `portable` makes objects from a loop, and `received` a loop from objects that `sane` accepts.
+//!   `portable` makes objects from a loop, and `received` a loop from objects that `validation` accepts.
 //! - `tenure` is the time in which a run holds a loop, and `held_loop` the state that it pushed; `others` knows who else
 //!   holds one. `branch` is the copy
 //!   of the last checkpoint. `handover` is `push` and `pull`; `queue` lists the remaining work; `prune` removes
@@ -28,9 +28,9 @@ mod reason;
 mod received;
 pub mod record;
 pub(crate) mod refusal;
-mod sane;
 mod server;
 mod tenure;
+mod validation;
 
 use self::refusal::RemoteRefusal;
 use crate::git::{Git, GitError};

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::sane::{is_attempt, is_time};
+use super::validation::{is_attempt, is_time};
 use crate::names::{Change, Oid};
 use crate::refs::KeptRef;
 use crate::state::Phase;

@@ -86,7 +86,7 @@ impl Tenure {
                 {
                     return Err(RemoteRefusal::Another(change.to_string()).into());
                 }
-                mend_branch(context, &server, found, branch).await?;
+                repair_branch(context, &server, found, branch).await?;
                 return Err(server.over(found, here.is_some() && !base.is_new()).into());
             }
             match server.holding_now(found, watch) {
@@ -283,7 +283,7 @@ async fn require_no_other_work(
 
 /// Moves the branch of a finished loop to its last checkpoint, if the run that finished it could not. A deleted branch
 /// stays deleted if the work is already local.
-async fn mend_branch(
+async fn repair_branch(
     context: &Context<'_>,
     server: &Server,
     found: &There,

@@ -67,7 +67,7 @@ pub(crate) async fn choose_story(
     list_growth::note_between(&mut open.state, &mut open.open_stories, &listing);
     open.context.observer.hear(News::Names(&listing.short_names()));
     let story = stories::story_to_do(&open.state, &listing)?;
-    if let Err(refusal) = list_growth::refuse(&mut open.state, &listing, &story) {
+    if let Err(refusal) = list_growth::refuse_grown_list(&mut open.state, &listing, &story) {
         open.save()?;
         return Err(refusal.into());
     }

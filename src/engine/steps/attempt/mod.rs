@@ -3,7 +3,7 @@
 //! - `agent` chooses the agent: the usual one, or the fallback.
 //! - `begin` chooses the story, and records everything that the attempt can change.
 //! - `run_rounds` runs its agent, in one round or more, with the same record.
-//! - `put_right` repairs the repository after it, as after a kill.
+//! - `repair` restores the repository after it, as after a kill.
 //! - `accept` leads from a promise to a checkpoint, or back; `message` describes the basis of the checkpoint.
 //! - `neighbours` undoes changes of other loops to the branch, and `list` changes to the story list.
 //! - `lost_work` detects that the attempt discarded uncommitted work.
@@ -21,8 +21,8 @@ pub(crate) mod list;
 mod lost_work;
 mod message;
 mod neighbours;
-mod put_right;
 mod refused_complete;
+mod repair;
 mod run_rounds;
 mod stop_request;
 mod stopped;
@@ -52,7 +52,7 @@ pub(crate) use begin::{begin, begin_at, choose_story, take_record};
 pub use conclude::StepEnd;
 pub(crate) use conclude::{Concluded, conclude};
 pub(crate) use neighbours::put_back as put_branch_back;
-pub(crate) use put_right::{after_agent, put_right};
+pub(crate) use repair::{after_agent, clean_up};
 use run_rounds::Round;
 pub(crate) use run_rounds::after_turn;
 pub use stop_request::BY_REQUEST;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::agent::{AttemptOptions, Which, require_agent, tell_fallback};
 use super::limits::limit_of_loop;
 use super::list;
-use super::put_right::after_agent;
+use super::repair::after_agent;
 use super::stop_request::BY_REQUEST;
 use crate::agent::Agent;
 use crate::agent::decode::Report;

@@ -68,7 +68,7 @@ pub async fn may_begin(
     }
     if let Some(found) = listing.find(&story) {
         agent_of_attempt(open, found, options)?;
-        if let Err(refusal) = list_growth::refuse(&mut open.state, &listing, found) {
+        if let Err(refusal) = list_growth::refuse_grown_list(&mut open.state, &listing, found) {
             open.save()?;
             return Err(refusal.into());
         }

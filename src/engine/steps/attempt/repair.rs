@@ -15,7 +15,7 @@ use crate::protect::{Held, UserRefs};
 pub(crate) async fn after_agent(open: &Loop<'_>, begun: &mut Begun, is_of_agent: bool) -> Result<(), Error> {
     let (story, facts) = (&begun.story.id, &mut begun.facts);
     repair(open, facts.held.as_ref()).await?;
-    put_right(open, story, begun.number, is_of_agent, facts).await
+    clean_up(open, story, begun.number, is_of_agent, facts).await
 }
 
 /// Repairs faults that would stop git from running. No process of the attempt is alive.
@@ -31,7 +31,7 @@ async fn repair(open: &Loop<'_>, held: Option<&Held>) -> Result<(), Error> {
 
 /// Removes the guard and the work trees of subagents, and undoes the attempt's changes to the refs that keep the loop's
 /// work. No process of the attempt is alive, and git's own files are repaired. The user's linked work trees stay.
-pub(crate) async fn put_right(
+pub(crate) async fn clean_up(
     open: &Loop<'_>,
     story: &str,
     attempt: u32,
