@@ -1,11 +1,12 @@
 //! The status of a loop on one line, from files alone: for shell prompts and status bars, which run it very often.
-//! Starts no process if the repository is the user's own, reads no story list, changes nothing.
+//! Starts no process if the repository is the user's own, changes nothing.
 
 use std::path::Path;
 
 use jiff::Timestamp;
 
 use super::beside::ParallelAttempt;
+use crate::engine::stories::short_names;
 use crate::git::RepoLayout;
 use crate::git::layout::is_same_dir;
 use crate::names::{Change, counted};
@@ -85,7 +86,7 @@ pub fn of(common_dir: &Path, state: &State) -> String {
         });
     } else {
         if let Some(id) = current.map(|story| story.id.as_str()).or(next) {
-            words.push_str(&format!(" story {id}"));
+            words.push_str(&format!(" story {}", short_name(state, id)));
         }
         let running = progress.phase == Phase::Running;
         // A running attempt is itself the retry.
@@ -112,6 +113,14 @@ pub fn of(common_dir: &Path, state: &State) -> String {
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
+}
+
+/// Returns the shortest name of a story. The list is read only if the id can have been made from a title.
+fn short_name(state: &State, id: &str) -> String {
+    if id.starts_with(|c: char| c.is_ascii_digit()) {
+        return id.to_owned();
+    }
+    short_names(state).of(id).to_owned()
 }
 
 /// Returns whether the process that took the last step is certainly gone.

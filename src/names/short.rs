@@ -1,15 +1,25 @@
 //! The short words that name stories in messages and commands, instead of ids that repeat a title.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use super::only_repeats;
 
 /// The words that name stories with long ids, by the ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShortNames(HashMap<String, String>);
 
 impl ShortNames {
-    /// Makes the names from words, by the ids of the stories.
-    pub fn new(words: impl Iterator<Item = (String, String)>) -> Self {
-        Self(words.collect())
+    /// Makes the names from a list's ids and titles: the position of a story whose id only repeats its title, and the id
+    /// of any other.
+    pub fn of_list<'a>(stories: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Self {
+        let ids: HashSet<&str> = stories.clone().map(|(id, _)| id).collect();
+        let named = stories
+            .zip(1_usize..)
+            .map(|((id, title), at)| (id, title, at.to_string()));
+        let short = named.filter(|(id, title, at)| {
+            only_repeats(title, id) && at.len() < id.len() && !ids.contains(at.as_str())
+        });
+        Self(short.map(|(id, _, at)| (id.to_owned(), at)).collect())
     }
 
     /// Returns the shortest word that names a story.
@@ -100,12 +110,12 @@ mod tests {
 
     #[test]
     fn stories_are_named_by_short_words_where_a_message_names_them() {
-        let ids = ["run-tests", "login", "add-a-form"];
-        let words = ids
-            .iter()
-            .zip(1..)
-            .map(|(id, at)| ((*id).to_owned(), at.to_string()));
-        let names = ShortNames::new(words);
+        let list = [
+            ("run-tests", "Run tests"),
+            ("login", "Login"),
+            ("add-a-form", "Add a form"),
+        ];
+        let names = ShortNames::of_list(list.into_iter());
         for (long, short) in [
             (
                 "story run-tests failed, no retries left\n",

@@ -29,11 +29,9 @@ mod source;
 mod whole;
 mod yaml;
 
-use std::collections::HashSet;
-
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::names::{ShortNames, only_repeats};
+use crate::names::ShortNames;
 
 pub use self::candidates::checklist;
 pub use self::command::{Commands, News};
@@ -134,19 +132,10 @@ impl Listing {
         found
     }
 
-    /// Returns the shortest names of stories on a command line, by their ids: the position of a story whose id only
-    /// repeats its title, and the id of any other.
+    /// Returns the shortest names of stories on a command line.
     pub fn short_names(&self) -> ShortNames {
-        let ids: HashSet<&str> = self.stories.iter().map(|story| story.id.as_str()).collect();
-        let named = self
-            .stories
-            .iter()
-            .zip(1_usize..)
-            .map(|(story, at)| (story, at.to_string()));
-        let short = named.filter(|(story, at)| {
-            only_repeats(&story.title, &story.id) && at.len() < story.id.len() && !ids.contains(at.as_str())
-        });
-        ShortNames::new(short.map(|(story, at)| (story.id.clone(), at)))
+        let stories = self.stories.iter();
+        ShortNames::of_list(stories.map(|story| (story.id.as_str(), story.title.as_str())))
     }
 
     /// Returns the stories that are neither done nor optional.

@@ -253,7 +253,10 @@ impl Scene<'_> {
         match of {
             // The title already names the attempt.
             Some(of) if chosen.map(name).as_ref() == Some(&of) => words,
-            Some((story, attempt)) => format!("{}@{attempt}: {words}", cut(&plain(&story), 20)),
+            Some((story, attempt)) => {
+                let names = model.short_names();
+                format!("{}@{attempt}: {words}", cut(&plain(names.of(&story)), 20))
+            }
             None => words,
         }
     }

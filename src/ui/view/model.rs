@@ -6,6 +6,7 @@ use crate::agent::decode::{Usage, sum_of_costs};
 use crate::events::{self, Event, What};
 use crate::inspect::beside::ParallelAttempt;
 use crate::inspect::follow::News;
+use crate::names::ShortNames;
 use crate::state::{AgentSession, AwaitingChoice, Phase, Running, State, Verdict};
 use crate::ui::shown::plain;
 use crate::ui::{amounts, narration};
@@ -396,6 +397,12 @@ impl Model {
                 ..Attempt::default()
             });
         }
+    }
+
+    /// Returns the shortest names of the stories.
+    pub fn short_names(&self) -> ShortNames {
+        let stories = self.stories.iter();
+        ShortNames::of_list(stories.map(|story| (story.id.as_str(), story.title.as_str())))
     }
 
     /// Finds a story, or appends it.

@@ -290,6 +290,8 @@ fn hints_name_a_story_of_a_plain_list_by_its_position() {
         let shown = sandbox.ralph(&[command, "todo"]).exits(0).stdout;
         assert!(shown.contains(diff) && !shown.contains("add-a-form"), "{shown}");
     }
+    let short = sandbox.ralph(&["status", "--short"]).exits(0).stdout;
+    assert_eq!(short, "ralph: todo 0/3 story 1 failed, no retries left\n");
     sandbox.ralph(&["diff", "todo", "1@1"]).exits(0);
     for word in ["2", "check"] {
         let prompt = sandbox

@@ -30,7 +30,8 @@ impl Scene<'_> {
         let Some(story) = chosen.story(model) else {
             return (String::new(), String::new());
         };
-        let mut whose = format!("story {}", plain(&story.id));
+        let names = model.short_names();
+        let mut whose = format!("story {}", plain(names.of(&story.id)));
         let back = |key: &str| format!("{key} or q: back to the output");
         if let Some((Page::Story, _)) = chosen.page {
             return (format!("{whose}: its text"), back("t"));
