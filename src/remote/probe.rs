@@ -1,5 +1,6 @@
 //! Tests what a remote accepts, with a ref that is deleted again.
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::prefixes::BRANCHES;
@@ -42,16 +43,28 @@ impl Findings {
     }
 }
 
-/// Tries to create a ref, to move it, to move it from a wrong value, and to delete it.
+/// The beginning of the names of tested refs, after the prefix: no change has a name that begins with a dash. The time in
+/// seconds follows.
+const TRIAL: &str = "-doctor-";
+
+/// The time in seconds after which a test has certainly ended.
+const LONGEST: i64 = 3600;
+
+/// Tries to create a ref, to move it, to move it from a wrong value, and to delete it. Deletes what killed tests left.
 pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
-    server.all().await?;
+    let refs = server.refs_of_all().await?;
+    let trials = format!("{}{TRIAL}", server.prefix());
+    for (name, oid) in refs.iter().filter(|(name, _)| is_left_over(name, &trials)) {
+        // Nothing depends on it; the next one tries again.
+        let _ = server.push(name, Some(oid), None).await;
+    }
     let tree = repo.empty_tree().await?;
     let one = repo
         .own_commit(&tree, &[], &format!("a trial {}", random()))
         .await?;
     let two = repo.own_commit(&tree, &[&one], "another").await?;
-    // No change has a name that begins with a dash.
-    let name = format!("{}-doctor-{}/state", server.prefix(), random());
+    let now = Timestamp::now().as_second();
+    let name = format!("{trials}{now}-{}/state", random());
     let mut findings = Findings {
         remote: server.name().to_owned(),
         refs: server.prefix().to_owned(),
@@ -95,4 +108,13 @@ pub async fn probe(repo: &Repo, server: &Server) -> Result<Findings, Error> {
     let by_hand = format!("git push {} :{name}", server.name());
     note("it deletes them", left, Some(by_hand));
     Ok(findings)
+}
+
+/// Returns whether the name begins so and its test has ended. An earlier version wrote no time.
+fn is_left_over(name: &str, trials: &str) -> bool {
+    let seconds = name.strip_prefix(trials).map(|rest| {
+        let seconds = rest.split_once('-').and_then(|(seconds, _)| seconds.parse().ok());
+        seconds.unwrap_or(0_i64)
+    });
+    seconds.is_some_and(|begun| Timestamp::now().as_second().saturating_sub(begun) > LONGEST)
 }

@@ -446,6 +446,26 @@ fn doctor_tries_a_remote_and_leaves_nothing() {
 }
 
 #[test]
+fn doctor_deletes_what_a_killed_test_of_a_remote_left() {
+    let remote = Remote::new();
+    let clone = remote.clone("one", &[]);
+    let before = remote.git(&["for-each-ref"]);
+    let now = jiff::Timestamp::now().as_second();
+    let left = |word: String| {
+        let name = format!("refs/ralph/-doctor-{word}/state");
+        remote.git(&["update-ref", &name, "refs/heads/main"]);
+        name
+    };
+    for word in ["0123456789abcdef".to_owned(), format!("{}-0a", now - 7200)] {
+        left(word);
+    }
+    let running = left(format!("{now}-0b"));
+    clone.ralph(&["doctor", "--remote", "origin"]).exits(0);
+    remote.git(&["update-ref", "-d", &running, "refs/heads/main"]);
+    assert_eq!(remote.git(&["for-each-ref"]), before);
+}
+
+#[test]
 fn doctor_names_a_repository_that_another_user_owns() {
     let sandbox = Sandbox::new();
     let doctor = sandbox
