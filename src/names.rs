@@ -27,12 +27,6 @@ const MAX_CHANGE: usize = 200;
 #[serde(try_from = "String")]
 pub struct Change(String);
 
-/// Returns the name of a change for a story list: the file's name without its extension, in lower case.
-pub fn named_after(list: &str) -> String {
-    let stem = Path::new(list).file_stem().unwrap_or_default();
-    stem.to_string_lossy().to_lowercase()
-}
-
 /// The reason why a text cannot name a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is not a valid name for a change: {why}")]
@@ -81,6 +75,21 @@ impl Change {
             }),
             None => Ok(Self(name.to_owned())),
         }
+    }
+
+    /// Names a change after its story list: the file's name without its extension, in lower case. What a name cannot
+    /// have becomes a dash.
+    pub fn of_list(list: &str) -> Self {
+        let stem = Path::new(list).file_stem().unwrap_or_default();
+        let stem = stem.to_string_lossy().to_lowercase();
+        // A '+' separates the number of a side.
+        if let (Ok(change), false) = (Self::new(&stem), stem.contains('+')) {
+            return change;
+        }
+        let words = stem.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let words = words.filter(|word| !word.is_empty()).collect::<Vec<_>>();
+        let name: String = words.join("-").chars().take(SLUG_LENGTH).collect();
+        Self::new(name.trim_end_matches('-')).unwrap_or_else(|_| Self("stories".to_owned()))
     }
 
     /// Returns the name as text.

@@ -6,7 +6,7 @@ use crate::engine::stories::{Upcoming, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::wanted;
 use crate::error::Error;
-use crate::names::{Change, named_after};
+use crate::names::Change;
 use crate::settings::Settings;
 use crate::state::{State, Store};
 use crate::stories::{self, Adapter, SourceError};
@@ -41,10 +41,10 @@ pub(super) async fn change_to_run(
             }
             let adapter = settings.adapter.as_deref().map(Adapter::named).transpose();
             let adapter = adapter.map_err(|unknown| for_only(unknown, changes));
-            let name = match (&settings.stories, changes.as_slice()) {
-                (Some(list), _) => named_after(list),
+            let change = match (&settings.stories, changes.as_slice()) {
+                (Some(list), _) => Change::of_list(list),
                 // The step that reads the list reports what is wrong with it.
-                (None, [only]) => only.clone(),
+                (None, [only]) => Change::new(only)?,
                 (None, others) => match (adapter?, others) {
                     // Commands can list stories for any change name.
                     (Some(Adapter::Command), []) => return active,
@@ -52,7 +52,6 @@ pub(super) async fn change_to_run(
                     (_, several) => return Err(OpenRefusal::NoOpenStories(several.to_vec()).into()),
                 },
             };
-            let change = Change::new(&name)?;
             screen.say(&format!("change {change}\n"));
             Ok(change)
         }

@@ -10,7 +10,7 @@ use crate::engine::{Context, look};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::inspect::stories::Stories;
-use crate::names::{Change, named_after};
+use crate::names::Change;
 use crate::ui;
 
 /// The arguments of `git ralph stories`.
@@ -43,7 +43,7 @@ pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
         (Err(Error::Open(OpenRefusal::NoLoop { .. })), None) => {
             let settings = context.configuration.settings.clone();
             let change = match &args.from.path {
-                Some(list) => Change::new(&named_after(list))?,
+                Some(list) => Change::of_list(list),
                 None => change_to_run(console.screen, &context, &settings, "stories").await?,
             };
             as_start_would(&context, &change, &args.from).await?

@@ -114,6 +114,7 @@ impl<'o> Context<'o> {
             Err(other) => return Err(other.into()),
         };
         refuse_other_git_dir(&repo, dir)?;
+        refuse_tree_apart(&repo)?;
         let configuration = configuration?;
         describe(&configuration, &mut repo);
         let standing = dir.canonicalize().ok();
@@ -361,6 +362,17 @@ pub fn refuse_word_of_attempt(context: &Context<'_>) -> Result<(), Error> {
         return Err(OpenRefusal::InsideAttempt.into());
     }
     Ok(())
+}
+
+/// Refuses a work tree whose repository git finds from elsewhere only, by `core.worktree`.
+fn refuse_tree_apart(repo: &Repo) -> Result<(), Error> {
+    if target_of(&repo.top.join(".git"))?.is_some() {
+        return Ok(());
+    }
+    refuse(OpenRefusal::TreeApart {
+        top: repo.top.clone(),
+        git_dir: repo.git_dir.clone(),
+    })
 }
 
 /// Refuses `git --git-dir=<another> ralph`, which would silently use the repository of the current directory.

@@ -6,7 +6,7 @@ use crate::error::advice::{hint, list};
 use crate::error::refusals::refusals;
 use crate::fs::seen;
 use crate::git::RefFile;
-use crate::names::{Change, closest, named_after, typed, typed_path};
+use crate::names::{Change, closest, typed, typed_path};
 
 refusals! {
 /// The reason why a repository, a loop or a kept attempt was not opened.
@@ -43,6 +43,14 @@ pub enum OpenRefusal {
     #[error("GIT_DIR names {}, but the current directory belongs to {}", named.display(), found.display())]
     OtherGitDir { named: PathBuf, found: PathBuf }
         => "cd into the work tree of that repository, or: unset GIT_DIR";
+    /// `core.worktree` names a directory without a `.git`: no git that is run there finds the repository.
+    #[error("git finds no repository from its own work tree {}: {} names it (core.worktree)", top.display(), git_dir.display())]
+    TreeApart { top: PathBuf, git_dir: PathBuf }
+        => |top, git_dir| hint(format!(
+            "let git find it from there: echo gitdir: {} >{}",
+            typed_path(git_dir),
+            typed_path(&top.join(".git"))
+        ));
     /// A device stands where git reads a file: no git may be run.
     #[error("{} is a device: git would never finish reading it", .0.display())]
     Device(PathBuf)
@@ -92,7 +100,7 @@ pub enum OpenRefusal {
         checklist: Option<String>,
     }
         => |changes, checklist| hint(match checklist {
-            Some(list) => format!("git ralph start {} --stories {}", typed(named_after(list)), typed(list)),
+            Some(list) => format!("git ralph start {} --stories {}", typed(Change::of_list(list)), typed(list)),
             None => start_one_of(changes),
         });
     /// Several changes have lists, and none has an open story.

@@ -106,3 +106,21 @@ proptest! {
         prop_assert_eq!(ref_component(&a) == ref_component(&b), a == b);
     }
 }
+
+#[test]
+fn a_list_gives_its_change_a_name_that_a_change_can_have() {
+    for (list, name) in [
+        ("docs/TODO.md", "todo"),
+        ("v1.2.md", "v1.2"),
+        ("my list (new).md", "my-list-new"),
+        ("todo+2.md", "todo-2"),
+        ("-plan.md", "plan"),
+        ("Größe?.md", "größe"),
+        ("a.toml.md", "a-toml"),
+        ("???.md", "stories"),
+    ] {
+        assert_eq!(Change::of_list(list).as_str(), name, "{list}");
+    }
+    let long = format!("{}.md", "word ".repeat(60));
+    assert!(Change::of_list(&long).as_str().len() <= SLUG_LENGTH);
+}

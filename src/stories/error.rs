@@ -7,7 +7,7 @@ use super::Adapter;
 use crate::error::advice::hint;
 use crate::error::refusals::refusals;
 use crate::fs::system_words;
-use crate::names::{closest, named_after, typed};
+use crate::names::{Change, closest, typed};
 
 /// The command that reads a list, as the user has typed it. Others read one as `start` does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
@@ -129,7 +129,7 @@ pub enum SourceError {
         verb: Reader,
     }
         => |passed_over, checklist, verb| hint(match (checklist, broken(passed_over)) {
-            (Some(list), _) => start_with(*verb, &named_after(list), list),
+            (Some(list), _) => start_with(*verb, Change::of_list(list).as_str(), list),
             (None, Some(file)) => format!("correct {file}, then run the same command again"),
             (None, None) => format!("write one, or name one: git ralph {verb} <change> --stories <path>"),
         });

@@ -22,6 +22,10 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             place: path("/r/.git/worktrees/w"),
         },
         OpenRefusal::LedAway(path("/r/.git/commondir")),
+        OpenRefusal::TreeApart {
+            top: path("/home/me"),
+            git_dir: path("/home/me dots/.git"),
+        },
         OpenRefusal::OtherGitDir {
             named: path("/other/.git"),
             found: path("/r/.git"),

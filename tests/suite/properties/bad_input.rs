@@ -227,6 +227,32 @@ fn another_git_dir_in_the_environment_is_refused() {
 }
 
 #[test]
+fn work_tree_from_which_git_finds_no_repository_is_refused() {
+    let sandbox = Sandbox::new();
+    let apart = sandbox.outside("apart tree");
+    std::fs::create_dir(&apart).unwrap();
+    std::fs::write(apart.join("TODO.md"), "- [ ] a\n").unwrap();
+    sandbox.git(&["config", "core.worktree", apart.to_str().unwrap()]);
+    let git_dir = sandbox.top.join(".git");
+    for args in [
+        &["start", "todo", "--stories", "TODO.md"][..],
+        &["status"],
+        &["stories"],
+    ] {
+        let refused = sandbox.direct(args).run().exits(1);
+        let hint = format!(
+            "hint: let git find it from there: echo gitdir: {} >'",
+            git_dir.display()
+        );
+        refused
+            .says("git finds no repository from its own work tree ")
+            .says(&hint);
+    }
+    std::fs::write(apart.join(".git"), format!("gitdir: {}\n", git_dir.display())).unwrap();
+    sandbox.direct(&["status"]).dir(&apart).run().exits(0);
+}
+
+#[test]
 fn commands_ignore_git_variables_in_the_environment() {
     let sandbox = Sandbox::dirty();
     let decoy = sandbox.outside("decoy.index");

@@ -6,6 +6,19 @@ use std::os::unix::fs::PermissionsExt;
 use crate::support::{CHANGE, Print, Sandbox, TASKS};
 
 #[test]
+fn list_whose_file_name_no_change_can_have_gives_one_that_works() {
+    let sandbox = Sandbox::new();
+    sandbox.git(&["rm", "-q", TASKS]);
+    sandbox.write("my list.md", "- [ ] first\n");
+    sandbox.git(&["add", "-A"]);
+    sandbox.git(&["commit", "-q", "-m", "list"]);
+    let shown = "git ralph stories my-list --stories 'my list.md'";
+    sandbox.ralph(&["stories"]).exits(1).says(shown);
+    let run = ["run", "--stories", "my list.md", "--max-retries", "0", "--", "true"];
+    sandbox.ralph(&run).exits(4).says("change my-list\n");
+}
+
+#[test]
 fn start_touches_no_file_and_commits_all_that_is_not_ignored() {
     let sandbox = Sandbox::dirty();
     let (files, mtimes) = (sandbox.files(), sandbox.mtimes());
