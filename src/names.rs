@@ -354,6 +354,11 @@ pub fn typed(word: impl fmt::Display) -> String {
     typed_bytes(word.to_string().as_bytes())
 }
 
+/// Returns the option that names a story list in a command, with a space before it; empty if no list has to be named.
+pub fn stories_option(list: Option<&str>) -> String {
+    list.map_or_else(String::new, |list| format!(" --stories {}", typed(list)))
+}
+
 /// Quotes a path, of any bytes, of a command that the user types or pastes.
 pub fn typed_path(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;

@@ -119,7 +119,7 @@ async fn before(screen: Screen, context: &Context<'_>, change: Change, args: &Ar
     let settings = &context.configuration.settings;
     let (source, listing) = list_of_new_loop(context, &change, settings, true).await?;
     let story = match &args.story {
-        None => first_story(&change, &listing)?,
+        None => first_story(&context.repo.top, &change, &source, &listing)?,
         Some(id) => story_in(&source, &listing, id)?,
     };
     let text = first_prompt(context, &change, &source, &listing, &story, settings)?;

@@ -291,6 +291,13 @@ pub(super) fn describe(configuration: &Configuration, repo: &mut Repo) {
     repo.signers = signers.unwrap_or_else(Signers::own);
 }
 
+/// Returns why git has no work tree at `dir`, although it finds a repository there.
+pub async fn repository_without_tree(dir: &Path) -> Option<OpenRefusal> {
+    let outside = OpenRefusal::NoWorkTree(String::new());
+    let refusal = no_work_tree(&Git::at(dir), outside).await;
+    (!matches!(refusal, OpenRefusal::NoWorkTree(_))).then_some(refusal)
+}
+
 /// Returns the error for a directory outside every work tree; `refusal` if git gives no better reason.
 async fn no_work_tree(here: &Git, refusal: OpenRefusal) -> OpenRefusal {
     let asked = here
@@ -365,7 +372,7 @@ pub fn refuse_word_of_attempt(context: &Context<'_>) -> Result<(), Error> {
 }
 
 /// Refuses a work tree whose repository git finds from elsewhere only, by `core.worktree`.
-fn refuse_tree_apart(repo: &Repo) -> Result<(), Error> {
+pub fn refuse_tree_apart(repo: &Repo) -> Result<(), Error> {
     if target_of(&repo.top.join(".git"))?.is_some() {
         return Ok(());
     }

@@ -70,12 +70,14 @@ pub use attempt::review::review;
 pub use attempt::{agent_of, first_prompt, missing_agents, prompt_text, usual_agent};
 use context::describe;
 pub use context::{
-    Context, refuse_inside_attempt, refuse_lost_repository, refuse_side, refuse_word_of_attempt,
+    Context, refuse_inside_attempt, refuse_lost_repository, refuse_side, refuse_tree_apart,
+    refuse_word_of_attempt, repository_without_tree,
 };
 pub use messages::{note_prompted, take_between as take_messages};
 pub use numbers::range_of;
 pub use open_loop::{Loop, require_step};
 pub(crate) use own_work_tree::refusal as go_to_own_refused;
+pub(crate) use position::refuse_operation;
 pub use position::require_place;
 pub use progress::Step;
 pub use recover::{look, open};
@@ -92,7 +94,7 @@ pub use steps::land::{Landed, land};
 pub use steps::manual::{complete, fail, revert};
 pub use work_tree_lock::half_made;
 
-pub use steps::preflight::{BegunFor, Found, StartOptions};
+pub use steps::preflight::{BegunFor, Found, StartOptions, refuse_unmerged};
 pub(crate) use steps::prune::outdated;
 pub use steps::prune::{prune, verb};
 pub use steps::redo::redo;

@@ -486,6 +486,7 @@ fn refusal_of(state: &State, refusal: Refusal) -> Error {
                 done: progress.completed.len(),
                 total: progress.completed.len(),
                 live: true,
+                stories: None,
             }
             .into()
         }

@@ -189,6 +189,7 @@ impl Progress {
             return Ok(Outlook::Complete);
         }
         (story.verdict, story.needs_leave) = (Some(verdict), false);
+        story.refused = None;
         if verdict.counts() {
             // A failure that the user declares after the last retry must not exceed the limit.
             story.failures = story
@@ -351,6 +352,13 @@ impl Progress {
     pub fn need_leave(&mut self) -> Result<(), Refusal> {
         self.require_rest()?;
         self.story.as_mut().ok_or(Refusal::NothingFailed)?.needs_leave = true;
+        Ok(())
+    }
+
+    /// Notes why the user's word did not make the story complete.
+    pub fn note_refused(&mut self, reason: Option<String>) -> Result<(), Refusal> {
+        self.require_rest()?;
+        self.story.as_mut().ok_or(Refusal::NothingFailed)?.refused = reason;
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use crate::engine::story_source::wanted;
 use crate::error::Error;
 use crate::git::worktree::Reading;
 use crate::git::{Git, Head, Repo, discover};
-use crate::names::{Change, Oid, ShortNames, typed};
+use crate::names::{Change, Oid, ShortNames, stories_option, typed};
 use crate::settings::{Mark, Settings};
 use crate::state::{Completed, Ending, Listed, Phase, Progress, State, Store};
 use crate::stories::{
@@ -236,11 +236,7 @@ async fn remember_text(
     if was.is_some_and(|was| source.bytes(&repo.top).is_ok_and(|is| is != was)) {
         return Ok(());
     }
-    let list = source.to_name(&repo.top, change.as_str());
-    let list: String = list
-        .iter()
-        .map(|list| format!(" --stories {}", typed(list)))
-        .collect();
+    let list = stories_option(source.to_name(&repo.top, change.as_str()).as_deref());
     let again = format!("git ralph start --restart {}{list}", typed(change));
     for story in &mut listing.stories {
         let is_it = |done: &Completed| done.id == story.id && done.title == story.title;
@@ -364,33 +360,53 @@ pub fn story_to_do(state: &State, listing: &Listing) -> Result<Story, Error> {
             return Ok(story.clone());
         }
     }
-    next_story(&state.change, listing, Some(progress))
+    chosen(upcoming(listing, &progress.skipped), || {
+        nothing_left(&state.change, listing, progress)
+    })
 }
 
-/// Returns the story of the first attempt of a loop that has not begun.
-pub fn first_story(change: &Change, listing: &Listing) -> Result<Story, Error> {
-    next_story(change, listing, None)
+/// Returns the story of the first attempt of a loop that has not begun; its list is in the work tree at `top`.
+pub fn first_story(top: &Path, change: &Change, source: &Source, listing: &Listing) -> Result<Story, Error> {
+    chosen(upcoming(listing, &[]), || {
+        nothing_to_begin(top, change, source, listing)
+    })
 }
 
-fn next_story(change: &Change, listing: &Listing, progress: Option<&Progress>) -> Result<Story, Error> {
-    match upcoming(listing, progress.map_or(&[], |progress| &progress.skipped)) {
+fn chosen(upcoming: Upcoming<'_>, nothing_left: impl FnOnce() -> Error) -> Result<Story, Error> {
+    match upcoming {
         Upcoming::Story(story) => Ok(story.clone()),
         Upcoming::Blocked(knot) => Err(StoryRefusal::Blocked(knot).into()),
-        Upcoming::Nothing => Err(nothing_left(change, listing, progress)),
+        Upcoming::Nothing => Err(nothing_left()),
     }
 }
 
-/// Returns the error for a change without an open story; `progress` is `None` if its loop is not live.
-pub(super) fn nothing_left(change: &Change, listing: &Listing, progress: Option<&Progress>) -> Error {
+/// Returns the error for a live loop without an open story.
+fn nothing_left(change: &Change, listing: &Listing, progress: &Progress) -> Error {
     let (done, total) = progress_of(listing);
-    let (skipped, put_off) = progress.map(Progress::left_out).unwrap_or_default();
+    let (skipped, put_off) = progress.left_out();
     StoryRefusal::NothingLeft {
         change: change.to_string(),
         done,
         total,
         skipped,
         put_off,
-        live: progress.is_some(),
+        live: true,
+        stories: None,
+    }
+    .into()
+}
+
+/// Returns the error for a change without an open story, and without a live loop.
+pub(super) fn nothing_to_begin(top: &Path, change: &Change, source: &Source, listing: &Listing) -> Error {
+    let (done, total) = progress_of(listing);
+    StoryRefusal::NothingLeft {
+        change: change.to_string(),
+        done,
+        total,
+        skipped: Vec::new(),
+        put_off: Vec::new(),
+        live: false,
+        stories: source.to_name(top, change.as_str()),
     }
     .into()
 }

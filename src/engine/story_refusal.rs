@@ -3,7 +3,7 @@
 use crate::error::advice::{hint, list};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
-use crate::names::{closest, counted, typed};
+use crate::names::{closest, counted, stories_option, typed};
 use crate::stories::{Adapter, Source};
 
 refusals! {
@@ -28,14 +28,17 @@ pub enum StoryRefusal {
         put_off: Vec<String>,
         /// True if a loop is live.
         live: bool,
+        /// The story list, if a command has to name it.
+        stories: Option<String>,
     }
-        => |change, live, put_off| {
+        => |change, live, put_off, stories| {
             let next = match live {
                 true if !put_off.is_empty() => "run",
                 true => "finish --cleanup",
                 false => "stories",
             };
-            hint(format!("git ralph {next} {change}", change = typed(change))).exit(Exit::NoStory)
+            let stories = stories_option(stories.as_deref());
+            hint(format!("git ralph {next} {}{stories}", typed(change))).exit(Exit::NoStory)
         };
     #[error("{source_file} has no story '{id}'{}", list(" (stories: ", known, ")"))]
     UnknownStory {

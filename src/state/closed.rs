@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Ending, Listed, State};
-use crate::names::{counted, parts_of_stories, typed};
+use crate::names::{counted, parts_of_stories, stories_option, typed};
 
 impl State {
     /// Returns how and when the loop was closed, and which stories were complete then.
@@ -57,7 +57,6 @@ impl State {
         if may_be_done && !has_open && self.listed().is_some_and(|listed| listed.done >= listed.total) {
             return None;
         }
-        let list = list.map(|list| format!(" --stories {}", typed(list)));
         let restart = if is_text { " --restart" } else { "" };
         let change = typed(&self.change);
         // HEAD may still be on its branch, where no loop begins.
@@ -68,7 +67,7 @@ impl State {
         Some(format!(
             "{}git ralph start{restart} {change}{}",
             away.unwrap_or_default(),
-            list.unwrap_or_default()
+            stories_option(list)
         ))
     }
 }

@@ -176,6 +176,9 @@ pub struct Current {
     pub reason: Option<String>,
     /// The longer reason for the user, if the next prompt has less.
     pub shown: Option<String>,
+    /// The reason why the latest `git ralph complete` was refused, if no attempt came after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// The verdict of the latest attempt.
     pub verdict: Option<Verdict>,
     /// True if it is not retried, even with retries left: another attempt would end in the same way.

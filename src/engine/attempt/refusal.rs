@@ -101,7 +101,7 @@ pub enum AttemptRefusal {
         story: String,
         reason: String,
     }
-        => "your changes are kept; fix them, then: git ralph complete {change}; to count it as failed and undo it: git ralph fail {change} '<reason>'", change;
+        => "your changes are kept; fix them, then: git ralph complete {change}; to count it as failed and undo it: git ralph fail {change}", change;
     /// `ralph.box=require` or `--box`, and none can be made.
     #[error("a box is required (ralph.box), and there is none: {0}")]
     NoBox(Trouble)

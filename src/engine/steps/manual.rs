@@ -35,9 +35,12 @@ pub async fn complete(open: &mut Loop<'_>, options: &AttemptOptions) -> Result<S
     conclude_by_hand(open, outcome, begun).await
 }
 
-/// Counts the story as failed, at the request of the user or a driver: keeps its work, and undoes it.
+/// Counts the story as failed, at the request of the user or a driver: keeps its work, and undoes it. Without a reason, it
+/// is the one for which the story was not complete just before, if it was not.
 pub async fn fail(open: &mut Loop<'_>, reason: Option<String>) -> Result<StepEnd, Error> {
     let settings = open.settings();
+    let refused = open.state.current().and_then(|story| story.refused.clone());
+    let reason = reason.or(refused);
     let begun = begin(open, &settings).await?;
     let outcome = Outcome::by_hand(Judgement {
         reason,

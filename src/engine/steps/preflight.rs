@@ -12,7 +12,7 @@ use crate::engine::attempt::{held, unpromised};
 use crate::engine::position::refuse_operation;
 use crate::engine::repository_refusal::RepositoryRefusal;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, first_story, list_of_new_loop, nothing_left, upcoming};
+use crate::engine::stories::{Upcoming, first_story, list_of_new_loop, nothing_to_begin, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::story_source::take_commands;
 use crate::engine::{Context, Place, agent_of};
@@ -231,7 +231,7 @@ async fn stories_to_do(
     if settings.mark == Mark::Auto && !source.is_by_command() {
         source.target(&context.repo.top)?;
     }
-    first_story(change, &listing)?;
+    first_story(&context.repo.top, change, &source, &listing)?;
     Ok((source, listing))
 }
 
@@ -259,7 +259,7 @@ async fn on_finished_branch(context: &Context<'_>, state: &State, options: &Star
         && !listing.stories.is_empty()
         && upcoming(&listing, &[]) == Upcoming::Nothing
     {
-        return nothing_left(&state.change, &listing, None);
+        return nothing_to_begin(&context.repo.top, &state.change, state.source(), &listing);
     }
     if options.linked.is_some() {
         // The command was typed in another work tree.
@@ -350,14 +350,20 @@ fn check_branch(change: &Change, refs: &[RefInfo]) -> Result<Option<Oid>, Error>
     Ok(leftover)
 }
 
+/// Refuses an index with conflicts.
+pub fn refuse_unmerged(entries: &Entries) -> Result<(), Error> {
+    if entries.unmerged.is_empty() {
+        return Ok(());
+    }
+    // A conflict has one stage for each side.
+    let mut unmerged = entries.unmerged.clone();
+    unmerged.dedup();
+    refuse(StartRefusal::Unmerged(first_few(&unmerged)))
+}
+
 /// Refuses an index with conflicts or other unusable entries.
 pub(super) async fn refuse_index_state(context: &Context<'_>, entries: &Entries) -> Result<(), Error> {
-    if !entries.unmerged.is_empty() {
-        // A conflict has one stage for each side.
-        let mut unmerged = entries.unmerged.clone();
-        unmerged.dedup();
-        return Err(StartRefusal::Unmerged(first_few(&unmerged)).into());
-    }
+    refuse_unmerged(entries)?;
     if !entries.submodules.is_empty()
         && let Some(unclean) = context.repo.unclean_submodule().await?
     {

@@ -5,7 +5,7 @@ use super::preflight::{BegunFor, StartOptions};
 use super::start::begin;
 use crate::engine::own_work_tree::make_again;
 use crate::engine::steps::start_refusal::StartRefusal;
-use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_left, upcoming};
+use crate::engine::stories::{Upcoming, list_of_new_loop, nothing_to_begin, upcoming};
 use crate::engine::story_source::wanted;
 use crate::engine::work_tree_place::OwnTree;
 use crate::engine::work_tree_removal::remove_new;
@@ -163,13 +163,13 @@ async fn refuse_done(context: &Context<'_>, change: &Change, options: &StartOpti
         let in_head = format!("{head}:{}", source.path);
         let found = context.repo.git.cmd("cat-file", ["-e", &in_head]);
         if found.any_exit().await?.code != Some(0) {
-            return Err(StartRefusal::ListNotCommitted(source.path).into());
+            return Err(StartRefusal::ListNotCommitted(source.path.clone()).into());
         }
     }
     if listing.stories.is_empty() || upcoming(&listing, &[]) != Upcoming::Nothing {
         return Ok(());
     }
-    Err(nothing_left(change, &listing, None))
+    Err(nothing_to_begin(&context.repo.top, change, &source, &listing))
 }
 
 /// Refuses a list whose additions since the loop's start the abort would remove: `is_apart` is true if the new loop

@@ -480,6 +480,7 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
             skipped: if either { Vec::new() } else { words(&["2"]) },
             put_off: if either { words(&["1"]) } else { Vec::new() },
             live: either,
+            stories: (!either).then(list),
         });
         all.push(StoryRefusal::StillOpen {
             change: change(),

@@ -9,7 +9,9 @@ use super::notes::Notes;
 use crate::engine::attempt::unpromised::require_judge;
 use crate::engine::stories::progress_of;
 use crate::engine::story_source::wanted;
-use crate::engine::{half_made, outdated};
+use crate::engine::{
+    half_made, outdated, refuse_operation, refuse_tree_apart, refuse_unmerged, repository_without_tree,
+};
 use crate::error::Error;
 use crate::fs::target_of;
 use crate::git::index::lock_of;
@@ -68,9 +70,16 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         Ok(found) => found,
         Err(error) => {
             note_unreadable(&error, notes);
+            if let Some(refusal) = repository_without_tree(dir).await {
+                note(&refusal.into(), notes);
+            }
             return None;
         }
     };
+    if let Err(refusal) = refuse_tree_apart(&repo) {
+        note(&refusal, notes);
+        return None;
+    }
     stale_locks(&repo, notes).await;
     half_made_work_trees(&repo, notes);
     let known = match state::changes(&repo.common_dir) {
@@ -83,6 +92,9 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
     let mut loops = Vec::new();
     for change in &state::loops_among(&repo.common_dir, &known) {
         loops.push(examine_loop(&repo, change, settings, notes).await);
+    }
+    if let Err(refusal) = refuse_unfinished(&repo, &loops).await {
+        note(&refusal, notes);
     }
     match repo.git.refs(&["refs/heads/ralph", "refs/ralph"]).await {
         Ok(refs) => leftovers(&refs, &known, &head, notes),
@@ -121,6 +133,18 @@ pub(super) async fn examine(dir: &Path, settings: &Settings, notes: &mut Notes) 
         loops,
         changes,
     })
+}
+
+/// Refuses an operation of git that is not finished, and conflicts where no loop is live. Those of an attempt are its own.
+async fn refuse_unfinished(repo: &Repo, loops: &[FoundLoop]) -> Result<(), Error> {
+    if loops.iter().any(|found| found.busy) {
+        return Ok(());
+    }
+    refuse_operation(repo).await?;
+    if loops.iter().any(|found| found.phase != Some(Phase::Finished)) {
+        return Ok(());
+    }
+    refuse_unmerged(&repo.index_entries(&repo.users_index()).await?)
 }
 
 /// Notes work trees in which no loop has begun: the git-ralph that made them was killed.

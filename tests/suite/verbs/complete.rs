@@ -122,6 +122,26 @@ fn refused_complete_names_what_gates_changed_of_the_work() {
 }
 
 #[test]
+fn fail_after_a_refused_complete_tells_the_next_attempt_why() {
+    let sandbox = Sandbox::new();
+    let start = ["start", CHANGE, "--verify", "echo no form; test ! -f bad"];
+    sandbox.ralph(&start).exits(0);
+    let prompt = || sandbox.ralph(&["prompt"]).exits(0).stdout;
+    sandbox.write("bad", "x\n");
+    sandbox.ralph(&["complete"]).exits(1);
+    assert!(!prompt().contains("no form\n"), "nothing failed yet");
+    sandbox.ralph(&["fail"]).exits(3);
+    assert!(prompt().contains("\n> no form\n"), "{}", prompt());
+    // It says nothing of a later attempt, nor in place of the user's own reason.
+    sandbox.ralph(&["fail"]).exits(3);
+    assert!(!prompt().contains("\n> no form\n"), "{}", prompt());
+    sandbox.write("bad", "x\n");
+    sandbox.ralph(&["complete"]).exits(1);
+    sandbox.ralph(&["fail", "too slow"]).exits(3);
+    assert!(prompt().contains("> too slow\n") && !prompt().contains("\n> no form\n"));
+}
+
+#[test]
 fn complete_that_was_killed_in_a_gate_says_that_files_differ() {
     let gate = "test ! -f work.txt || { echo junk >work.txt; kill -9 $(ps -o ppid= -p $PPID); }";
     let sandbox = Sandbox::new();

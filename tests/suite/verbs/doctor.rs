@@ -446,6 +446,34 @@ fn doctor_tries_a_remote_and_leaves_nothing() {
 }
 
 #[test]
+fn doctor_names_what_makes_start_refuse_the_repository() {
+    let sandbox = Sandbox::new();
+    for (branch, words) in [("other", "theirs\n"), ("main", "ours\n")] {
+        sandbox.git(&["checkout", "-q", "-B", branch, "main"]);
+        sandbox.write("f", words);
+        sandbox.git(&["add", "f"]);
+        sandbox.git(&["commit", "-q", "-m", "f"]);
+    }
+    assert_ne!(sandbox.git_cmd(&["merge", "other"]).run().code, 0);
+    let refused = |dir: &std::path::Path, words: &str| {
+        let doctor = sandbox.direct(&["doctor"]).dir(dir).run().exits(1).stdout;
+        assert!(doctor.contains(words), "{doctor}");
+        sandbox
+            .direct(&["start", CHANGE])
+            .dir(dir)
+            .run()
+            .exits(1)
+            .says(words);
+    };
+    refused(&sandbox.top, "a merge is in progress here\n");
+    fs::remove_file(sandbox.top.join(".git/MERGE_HEAD")).unwrap();
+    refused(&sandbox.top, "there are unmerged paths: f\n");
+    let bare = sandbox.outside("bare");
+    sandbox.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
+    refused(&bare, "this repository has no work tree\n");
+}
+
+#[test]
 fn doctor_deletes_what_a_killed_test_of_a_remote_left() {
     let remote = Remote::new();
     let clone = remote.clone("one", &[]);

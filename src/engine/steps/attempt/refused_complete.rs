@@ -18,6 +18,9 @@ pub(super) async fn end(open: &mut Loop<'_>, begun: &Begun, outcome: Outcome) ->
     judged::forget(open).await?;
     open.state.follow_cut_off_answer();
     open.advance(|progress| progress.end(Verdict::Interrupted, None, None))?;
+    let reason = outcome.judgement.reason.clone();
+    let reason = reason.filter(|_| outcome.judgement.verdict.counts());
+    open.advance(|progress| progress.note_refused(reason))?;
     open.state.end_running();
     open.save()?;
     lifecycle_hooks::tell_hooks(open, Some(begun.about())).await?;
