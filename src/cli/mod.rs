@@ -160,6 +160,12 @@ fn whole_number(text: &str) -> Result<u32, &'static str> {
     text.parse().map_err(|_| "it must be a whole number")
 }
 
+/// Reads a number of which there is at least one.
+pub fn at_least_one(text: &str) -> Result<u16, &'static str> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or("it must be a whole number from 1 to 65535")
+}
+
 fn limit(text: &str) -> Result<Limit, String> {
     parse_duration(text)
         .map(Limit)

@@ -20,6 +20,7 @@ use serde_json::json;
 
 /// The arguments of `git ralph diff`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "git ralph diff [--stat | --json] [<change>] [<story>[@<attempt>]]")]
 pub struct Args {
     /// The change, the story or story@attempt, or both; a single word that names no loop is the story
     #[arg(

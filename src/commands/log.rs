@@ -25,6 +25,9 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// The arguments of `git ralph log`.
 #[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "git ralph log [--follow] [--raw | --json]\n       [<change>] [<story>[@<attempt>]]"
+)]
 pub struct Args {
     /// The change, the story or story@attempt, or both; a single word that names no loop is the story
     #[arg(

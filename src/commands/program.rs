@@ -10,6 +10,7 @@ use super::groups::grouped;
 use super::{Cli, Command, beside, git_hook, guard, hook, to_complete, usage};
 use crate::agent::runner;
 use crate::cli::Verb;
+use crate::error::Error;
 use crate::exit::Exit;
 use crate::settings::Colour;
 use crate::trace;
@@ -71,8 +72,8 @@ fn print_instead(asked: &clap::Error) -> ExitCode {
     };
     match printed {
         Err(error) if !asked.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
-            trace::begin(0);
-            tracing::error!("cannot write to standard output: {error}");
+            let error = Error::system("write to standard output")(error);
+            let _ = writeln!(anstream::stderr(), "error: {error}");
             ExitCode::FAILURE
         }
         _ => u8::try_from(asked.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),

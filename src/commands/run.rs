@@ -11,8 +11,8 @@ use super::setup::{
     typed_options,
 };
 use super::view;
-use crate::cli;
 use crate::cli::complete::{changes_and_loops, names_of, offer, offer_anywhere};
+use crate::cli::{self, at_least_one};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -31,7 +31,6 @@ use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Settings, Strategy
 use crate::state::{Store, live_in, sides};
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
-use clap::value_parser;
 use std::cell::{Cell, RefCell};
 use std::env;
 use std::ffi::OsString;
@@ -84,7 +83,7 @@ pub struct Args {
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
     /// Work on N changes at once, or on N stories of one change, each in a new linked work tree (ralph.jobs)
-    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..), conflicts_with_all = ["view", "dry_run"])]
+    #[arg(short, long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["view", "dry_run"])]
     pub jobs: Option<u16>,
     /// Work on the next change that no run holds on the remote, until none is left; with --jobs, also without a remote
     #[arg(long, conflicts_with = "changes")]

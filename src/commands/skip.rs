@@ -16,6 +16,7 @@ use serde_json::json;
 
 /// The arguments of `git ralph skip`.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "git ralph skip [--undo] [--json] [<change>] [<story>]")]
 pub struct Args {
     /// The change, the story, or both; a single word that names no loop is the story
     #[arg(

@@ -55,9 +55,37 @@ pub fn explained(mut error: clap::Error) -> clap::Error {
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
             }
         }
+        ErrorKind::MissingRequiredArgument => {
+            if let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) {
+                let missing = missing.iter().map(|words| words_of(words, true)).collect();
+                error.insert(ContextKind::InvalidArg, ContextValue::Strings(missing));
+            }
+        }
+        ErrorKind::TooManyValues | ErrorKind::InvalidValue => {
+            if let Some(ContextValue::String(whose)) = error.get(ContextKind::InvalidArg) {
+                let whose = words_of(whose, false);
+                error.insert(ContextKind::InvalidArg, ContextValue::String(whose));
+            }
+        }
         _ => {}
     }
     error
+}
+
+/// Returns the words of a command as its usage names them. Clap takes the first of several for the required one, which here
+/// may always be left out, and lets the last one repeat.
+fn words_of(words: &str, are_missing: bool) -> String {
+    let words = words.strip_suffix("...").unwrap_or(words);
+    let Some((before, rest)) = words.split_once("<CHANGE> [") else {
+        return words.to_owned();
+    };
+    let end = rest.find(' ').unwrap_or(rest.len());
+    let story = rest[..end].strip_suffix(']').unwrap_or(&rest[..end]);
+    if are_missing {
+        format!("{before}<{story}>")
+    } else {
+        format!("{before}[CHANGE] <{story}>{}", &rest[end..])
+    }
 }
 
 /// Returns the text of an error in this command line. It ends with the command that shows the typed command's help: git
@@ -128,6 +156,22 @@ mod tests {
             let advice = format!("\nFor more information, try '{help} -h'.\n");
             assert!(said.ends_with(&advice), "{line}: {said}");
             assert!(!said.contains("demo-agent"), "{said}");
+        }
+    }
+
+    #[test]
+    fn words_of_a_command_are_named_as_in_its_usage() {
+        for (line, words) in [
+            ("restore", "not provided:\n  <STORY[@ATTEMPT]>\n"),
+            ("redo", "not provided:\n  <STORY>\n"),
+            ("skip 1 2 3", "value '3' for '[CHANGE] [STORY]' found"),
+            (
+                "restore 1 2 3",
+                "value '3' for '[CHANGE] <STORY[@ATTEMPT]>' found",
+            ),
+            ("run --jobs 0", "it must be a whole number from 1 to 65535"),
+        ] {
+            assert!(said(line).contains(words), "{line}: {}", said(line));
         }
     }
 

@@ -14,7 +14,15 @@ fn list_whose_file_name_no_change_can_have_gives_one_that_works() {
     sandbox.git(&["commit", "-q", "-m", "list"]);
     let shown = "git ralph stories my-list --stories 'my list.md'";
     sandbox.ralph(&["stories"]).exits(1).says(shown);
-    let run = ["run", "--stories", "my list.md", "--max-retries", "0", "--", "true"];
+    let run = [
+        "run",
+        "--stories",
+        "my list.md",
+        "--max-retries",
+        "0",
+        "--",
+        "true",
+    ];
     sandbox.ralph(&run).exits(4).says("change my-list\n");
 }
 
