@@ -71,7 +71,7 @@ pub struct Settings {
     #[arg(long, value_name = "TIME", value_parser = limit)]
     pub idle_timeout: Option<Limit>,
     /// Make this shell command a gate, which must succeed before a checkpoint; repeatable (ralph.verify)
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = gate)]
     pub verify: Vec<String>,
     /// Run agents and gates in a box: require (without a value), all, on or off (ralph.box)
     #[arg(long = "box", value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "require", value_parser = BoxMode::parse,
@@ -160,10 +160,10 @@ fn whole_number(text: &str) -> Result<u32, &'static str> {
     text.parse().map_err(|_| "it must be a whole number")
 }
 
-/// Reads a number of which there is at least one.
-pub fn at_least_one(text: &str) -> Result<u16, &'static str> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or("it must be a whole number from 1 to 65535")
+/// Refuses an empty gate, as of a variable that is not set: it would pass always.
+fn gate(text: &str) -> Result<String, &'static str> {
+    let line = Some(text).filter(|text| !text.trim().is_empty());
+    line.map(str::to_owned).ok_or("it must be a shell command")
 }
 
 fn limit(text: &str) -> Result<Limit, String> {

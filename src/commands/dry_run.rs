@@ -43,11 +43,11 @@ pub(super) async fn of_new_loop(
 }
 
 /// The command whose attempt is shown.
-pub(super) enum Planned {
+pub(super) enum Planned<'a> {
     /// `next` or `retry`.
     Step(Step),
-    /// `run`, with its `--on-failure`.
-    Run(Option<OnFailure>),
+    /// `run`, which sets its own options.
+    Run(&'a dyn Fn(&mut Settings)),
 }
 
 /// Shows the attempt that a command would make in a loop.
@@ -55,7 +55,7 @@ pub(super) async fn of_loop(
     screen: Screen,
     context: Context<'_>,
     change: &Change,
-    planned: Planned,
+    planned: Planned<'_>,
     (typed, agent): (&cli::Settings, &[OsString]),
 ) -> Result<Exit, Error> {
     let (context, mut state) = look(context, change).await?;
@@ -74,8 +74,8 @@ pub(super) async fn of_loop(
             }
             None
         }
-        Planned::Run(on_failure) => {
-            settings.on_failure = on_failure.unwrap_or(settings.on_failure);
+        Planned::Run(set_options) => {
+            set_options(&mut settings);
             give_way(&mut state, &settings).err()
         }
     };

@@ -11,8 +11,8 @@ use super::setup::{
     typed_options,
 };
 use super::view;
+use crate::cli;
 use crate::cli::complete::{changes_and_loops, names_of, offer, offer_anywhere};
-use crate::cli::{self, at_least_one};
 use crate::engine::attempt::refusal::AttemptRefusal;
 use crate::engine::step_refusal::StepRefusal;
 use crate::engine::steps::finish_refusal::FinishRefusal;
@@ -27,7 +27,7 @@ use crate::exit::Exit;
 use crate::names::{self, Change};
 use crate::remote::{Tenure, Watch};
 use crate::runs::{Command, Printed, abreast, drive, one};
-use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Settings, Strategy};
+use crate::settings::{Choice, FinishChoice, Leave, OnFailure, Settings, Strategy, parse_jobs};
 use crate::state::{Store, live_in, sides};
 use crate::ui::view::ViewThread;
 use crate::ui::{self, Screen};
@@ -83,7 +83,7 @@ pub struct Args {
     #[arg(long, value_name = "REMOTE")]
     pub remote: Option<String>,
     /// Work on N changes at once, or on N stories of one change, each in a new linked work tree (ralph.jobs)
-    #[arg(short, long, value_name = "N", value_parser = at_least_one, conflicts_with_all = ["view", "dry_run"])]
+    #[arg(short, long, value_name = "N", value_parser = parse_jobs, conflicts_with_all = ["view", "dry_run"])]
     pub jobs: Option<u16>,
     /// Work on the next change that no run holds on the remote, until none is left; with --jobs, also without a remote
     #[arg(long, conflicts_with = "changes")]
@@ -103,6 +103,20 @@ pub struct Args {
 }
 
 impl Args {
+    /// Sets what the options of this run alone override.
+    fn set(&self, settings: &mut Settings) {
+        self.limits.apply(settings);
+        settings.on_failure = self.on_failure.unwrap_or(settings.on_failure);
+    }
+
+    /// Sets the end of the loop too, for a preview.
+    fn set_all(&self, settings: &mut Settings) {
+        self.set(settings);
+        let cleanup = self.choice.cleanup.then_some(FinishChoice::Cleanup);
+        let keep = self.choice.keep.then_some(FinishChoice::Keep);
+        settings.finish = cleanup.or(keep).unwrap_or(settings.finish);
+    }
+
     /// Returns whether a schedule decides about the next change, even about only one.
     pub(super) fn has_schedule(&self) -> bool {
         self.any || self.part.is_some() || self.changes.len() > 1
@@ -300,8 +314,7 @@ impl Command for Typed<'_> {
             tell_strategy(open, args.strategy);
         }
         let mut settings = step_settings(open, &args.settings);
-        args.limits.apply(&mut settings);
-        settings.on_failure = args.on_failure.unwrap_or(settings.on_failure);
+        args.set(&mut settings);
         AttemptOptions {
             settings,
             agent: args.agent.clone(),
@@ -372,12 +385,14 @@ async fn show(
             screen,
             context,
             change,
-            Planned::Run(args.on_failure),
+            Planned::Run(&|settings| args.set_all(settings)),
             given,
         ))
         .await?;
     } else {
-        dry_run::of_new_loop(screen, &context, change, options, None).await?;
+        let mut options = options.clone();
+        args.set_all(&mut options.settings);
+        dry_run::of_new_loop(screen, &context, change, &options, None).await?;
     }
     Ok(())
 }

@@ -169,7 +169,11 @@ mod tests {
                 "restore 1 2 3",
                 "value '3' for '[CHANGE] <STORY[@ATTEMPT]>' found",
             ),
-            ("run --jobs 0", "it must be a whole number from 1 to 65535"),
+            (
+                "run --verify=",
+                "invalid value '' for '--verify <COMMAND>': it must be a shell command",
+            ),
+            ("run --jobs 0", "a whole number from 1 to 65535"),
         ] {
             assert!(said(line).contains(words), "{line}: {}", said(line));
         }

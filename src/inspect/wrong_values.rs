@@ -105,7 +105,7 @@ fn odd_times(settings: &Settings) -> Vec<Wrong> {
     if settings.lease < SHORT_LEASE {
         note(
             &format!(
-                "ralph.lease is {:#}: another run takes the loop from a machine that is busy for so long",
+                "ralph.lease is {:#}: if a run is held up for longer, another run takes its loop",
                 settings.lease
             ),
             "git config ralph.lease 15m",

@@ -41,7 +41,9 @@ use table::default_of_time;
 pub use table::{GROUPS, MAX_ATTEMPTS, MAX_COST, MAX_DURATION, Settings, TABLE, spelled};
 pub use test_rules::{GateScripts, TestRules};
 use values::Value;
-pub use values::{Limit, is_default, parse_colour, parse_count, parse_dollars, parse_duration, to_std};
+pub use values::{
+    Limit, is_default, parse_colour, parse_count, parse_dollars, parse_duration, parse_jobs, to_std,
+};
 
 /// The extensions of a repository (gitrepository-layout(5)) that do not move its directories.
 const PLAIN_EXTENSIONS: &[&str] = &[

@@ -13,7 +13,7 @@ use super::choices::{
 use super::done_commands::DoneCommands;
 use super::test_rules::TestRules;
 use super::values::{
-    Limit, Value, days, is_address, is_expression, is_nothing, jobs, lease, limit, most, ref_prefix,
+    Limit, Value, days, is_address, is_expression, is_nothing, lease, limit, most, parse_jobs, ref_prefix,
     shows_output, wait,
 };
 use crate::agent::Pieces;
@@ -146,7 +146,7 @@ settings! {
         "ralph.prompt" => prompt: Option<String> = None, is Template;
             "built in", "path of a prompt template, from the top directory";
         "ralph.retryContext" => retry_context: RetryContext = RetryContext::Reason;
-            "reason", "what the prompt of a retry adds after an attempt without the promise: reason (nothing), or always (the ref and the log of that attempt, and its last 40 lines)";
+            "reason", "what the prompt of a retry says about an attempt without the promise: reason (nothing, as it has none), or always (the ref and the log of that attempt, and its last 40 lines)";
     }
     "Gates, tests and review" {
         "ralph.verify" => verify: Vec<String> = Vec::new(), is Command;
@@ -191,7 +191,7 @@ settings! {
             "auto", "who marks a complete story as done: auto (git-ralph), agent, or never";
         "ralph.listEdits" => list_edits: ListEdits = ListEdits::Additions;
             "additions", "which changes an attempt may make to other stories of the list: additions (new stories, which are open), none, or allow (any)";
-        "ralph.jobs" => jobs: u16 = 1, by jobs;
+        "ralph.jobs" => jobs: u16 = 1, by parse_jobs;
             "1", "how many stories of one change git ralph run works on side by side";
         "ralph.order" => order: Option<Order> = None;
             "dependencies if a story has them, else list", "for which stories a story waits before it begins beside others: list (all before it), dependencies (those that it names, also if these are none; all before it if it does not say), or free (only those that it names)";

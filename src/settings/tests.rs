@@ -31,7 +31,7 @@ fn values_are_read_and_lists_add_up() {
         "ralph.timeout\n1h 30m",
         "ralph.idletimeout\n0",
         "ralph.verify\nold",
-        "ralph.verify\n",
+        "ralph.verify\n ",
         "ralph.verify\nmake",
         "ralph.verify\nmake lint",
         "ralph.finish\nkeep",

@@ -71,9 +71,9 @@ impl<T: Choice> Value for T {
 }
 
 impl Value for Vec<String> {
-    /// Adds a value. As in git's own lists, an empty one clears the list.
+    /// Adds a value. As in git's own lists, an empty one clears the list; so does a blank one.
     fn set(&mut self, text: &str) -> Result<(), Wanted> {
-        if text.is_empty() {
+        if text.trim().is_empty() {
             self.clear();
         } else {
             self.push(text.to_owned());
@@ -137,7 +137,7 @@ pub(super) fn most(value: &str) -> Result<Option<u32>, Wanted> {
 }
 
 /// Parses a number of parallel stories.
-pub(super) fn jobs(value: &str) -> Result<u16, Wanted> {
+pub fn parse_jobs(value: &str) -> Result<u16, Wanted> {
     let jobs = value.parse().ok().filter(|jobs| *jobs > 0);
     jobs.ok_or("a whole number from 1 to 65535")
 }
@@ -199,10 +199,10 @@ pub(super) fn days(value: &str) -> Result<Option<SignedDuration>, Wanted> {
 pub(super) fn lease(value: &str) -> Result<SignedDuration, Wanted> {
     let shortest = SignedDuration::from_secs(1);
     let longest = SignedDuration::from_hours(24 * 30);
-    match parse_duration(value)? {
-        Some(lease) if (shortest..=longest).contains(&lease) => Ok(lease),
-        _ => Err("a time between 1s and 720h"),
-    }
+    let lease = parse_duration(value).ok().flatten();
+    lease
+        .filter(|lease| (shortest..=longest).contains(lease))
+        .ok_or("a time between 1s and 720h")
 }
 
 /// Parses a prefix of refs.

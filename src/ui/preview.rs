@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::stories;
 use super::width::wrap;
 use crate::inspect::stories::{ChosenAgent, Preview};
-use crate::names::id_and_title;
+use crate::names::{dollars, id_and_title};
 use crate::settings::{BoxMode, Mark, NoSignal};
 
 /// Formats `git ralph start --dry-run` for a terminal with so many columns.
@@ -70,6 +70,12 @@ pub fn table(preview: &Preview, columns: Option<usize>) -> String {
     }
     line("time limit without output", &limit(settings.idle_timeout));
     line("time limit of the loop", &limit(settings.max_duration));
+    if let Some(most) = settings.max_attempts {
+        line("attempts of the loop", &format!("at most {most}"));
+    }
+    if let Some(most) = settings.max_cost {
+        line("cost of the loop", &format!("at most {}", dollars(most)));
+    }
     line(
         "complete stories are marked by",
         match settings.mark {

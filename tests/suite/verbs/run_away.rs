@@ -121,6 +121,34 @@ fn dry_run_shows_the_loop_that_follows_one_that_is_over() {
 }
 
 #[test]
+fn dry_run_shows_the_limits_that_are_typed() {
+    let sandbox = Sandbox::new();
+    let run = "run --dry-run --max-duration 1h --max-attempts 7 --max-cost 2";
+    let run = |more: &[&str]| {
+        let words: Vec<&str> = run
+            .split(' ')
+            .chain([CHANGE])
+            .chain(more.iter().copied())
+            .collect();
+        sandbox
+            .ralph(&[&words[..], &["--", "true"]].concat())
+            .exits(0)
+            .stdout
+    };
+    let shown =
+        "time limit of the loop: 1h\nattempts of the loop: at most 7\ncost of the loop: at most $2.00\n";
+    for _ in ["without a loop", "in a loop"] {
+        assert!(run(&[]).contains(shown), "{}", run(&[]));
+        assert!(
+            run(&["--keep", "--json"]).contains("\"finish\": \"keep\""),
+            "{}",
+            run(&["--keep", "--json"])
+        );
+        sandbox.ralph(&["start", CHANGE]);
+    }
+}
+
+#[test]
 fn revert_ends_no_rebase_of_another_branch() {
     let sandbox = Sandbox::started();
     sandbox.git(&["checkout", "-q", "-b", "topic", "main"]);

@@ -62,7 +62,11 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     ("ralph.remote", "nosuch", "there is no remote 'nosuch'"),
     ("ralph.commandTimeout", "0", "is no limit"),
-    ("ralph.lease", "1s", "is 1s: another run takes the loop"),
+    (
+        "ralph.lease",
+        "1s",
+        "is 1s: if a run is held up for longer, another run takes its loop",
+    ),
     (
         "ralph.storiesCommand",
         "true",
