@@ -262,6 +262,7 @@ pub async fn run(cli: Cli) -> Exit {
     };
     screen.settle_colours(None);
     let reads_list = match &cli.command {
+        Command::Start(Verb(args)) if args.resume => Some(Reader::Resume),
         Command::Run(_) => Some(Reader::Run),
         Command::Stories(_) => Some(Reader::Stories),
         _ => None,

@@ -9,6 +9,7 @@ use super::damaged;
 use crate::agent::process_tree;
 use crate::engine::open_refusal::OpenRefusal;
 use crate::engine::step_refusal::StepRefusal;
+use crate::engine::steps::start_refusal::StartRefusal;
 use crate::error::{Error, refuse};
 use crate::events::{Observer, tell};
 use crate::fs::{entries_of, is_seen_as_file, target_of};
@@ -230,8 +231,27 @@ impl<'o> Context<'o> {
             name: name.to_owned(),
             known: known.iter().map(ToString::to_string).collect(),
             changes: stories::changes(&self.repo.top),
+            checklist: self.list_to_name(name),
         }
         .into()
+    }
+
+    /// Refuses to resume a change without a loop.
+    pub(super) async fn nothing_to_resume(&self, change: &Change) -> StartRefusal {
+        let branch = self.repo.git.oid_at(&change.branch_ref()).await;
+        StartRefusal::NothingToResume {
+            change: change.to_string(),
+            has_branch: branch.is_ok_and(|branch| branch.is_some()),
+            stories: self.list_to_name(change.as_str()),
+        }
+    }
+
+    /// Returns the list to name in a command that begins this change, if it is in no known place.
+    pub fn list_to_name(&self, change: &str) -> Option<String> {
+        let top = &self.repo.top;
+        let is_known = self.configuration.settings.stories.is_some()
+            || stories::changes(top).iter().any(|known| known == change);
+        (!is_known).then(|| stories::checklist(top)).flatten()
     }
 
     /// Finds the change of a command: the one named, else the one of the current branch, else the only live loop, else

@@ -6,7 +6,7 @@ use crate::error::advice::{hint, list};
 use crate::error::refusals::refusals;
 use crate::fs::seen;
 use crate::git::RefFile;
-use crate::names::{Change, closest, typed, typed_path};
+use crate::names::{Change, closest, stories_option, typed, typed_path};
 
 refusals! {
 /// The reason why a repository, a loop or a kept attempt was not opened.
@@ -64,10 +64,15 @@ pub enum OpenRefusal {
         known: Vec<String>,
         /// The changes that a loop could be started for.
         changes: Vec<String>,
+        /// The list without a known place that is probably meant.
+        checklist: Option<String>,
     }
-        => |name, known, changes| match (closest(name, known), known.as_slice()) {
+        => |name, known, changes, checklist| match (closest(name, known), known.as_slice()) {
             _ if changes.contains(name) => hint(format!("git ralph start {name}", name = typed(name))),
             (Some(meant), _) => hint(format!("did you mean '{meant}'?")),
+            (None, []) if checklist.is_some() => {
+                hint(format!("git ralph start {}{}", typed(name), stories_option(checklist.as_deref())))
+            }
             (None, []) => hint(start_one_of(changes)),
             (None, _) => hint("name one of them, or see: git ralph status"),
         };
@@ -84,7 +89,7 @@ pub enum OpenRefusal {
             let branch = typed(format!("ralph/{change}"));
             let switch = if *is_here { String::new() } else { format!("git checkout {branch}, then: ") };
             let change = typed(change);
-            hint(format!("to go on from there: {switch}git ralph start {change} --resume --stories <list>; without --stories where the list is in a known place"))
+            hint(format!("to go on from there: {switch}git ralph start {change} --resume (add --stories <list> unless the list is in a known place)"))
         };
     /// `start` was cut off before it changed a ref, and git has removed its commits.
     #[error("the beginning of loop '{0}' was cut off, and git no longer has its commits (git prune); nothing was changed, and the loop is forgotten")]
@@ -100,7 +105,7 @@ pub enum OpenRefusal {
         checklist: Option<String>,
     }
         => |changes, checklist| hint(match checklist {
-            Some(list) => format!("git ralph start {} --stories {}", typed(Change::of_list(list)), typed(list)),
+            Some(list) => format!("git ralph start {}{}", typed(Change::of_list(list)), stories_option(Some(list))),
             None => start_one_of(changes),
         });
     /// Several changes have lists, and none has an open story.

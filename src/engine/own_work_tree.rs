@@ -372,7 +372,7 @@ impl OwnTree<'_> {
             }
         }
         if context.repo.git.oid_at(&branch).await?.is_none() {
-            return Err(StartRefusal::NothingToResume(change.to_string()).into());
+            return Err(context.nothing_to_resume(change).await.into());
         }
         self.make(BeginsAt::Branch(&change.branch())).await
     }

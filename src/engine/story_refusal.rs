@@ -128,7 +128,7 @@ pub enum StoryRefusal {
         /// The story list, or the command that prints it.
         source_file: String,
     }
-        => Person, "look at them: git ralph stories {change}; to go on: git ralph run {change}, which asks again after as many", change;
+        => Person, "look at them: git ralph stories {change}; to go on: git ralph run {change} (it stops again after as many more)", change;
     #[error("story {story} is complete, but {} still lists it as open", source_name(source_file, *by_command))]
     StillOpen {
         change: String,

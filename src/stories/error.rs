@@ -15,6 +15,9 @@ use crate::names::{Change, closest, typed};
 pub enum Reader {
     /// `git ralph start`.
     Start,
+    /// `git ralph start --resume`.
+    #[strum(serialize = "start --resume")]
+    Resume,
     /// `git ralph run`.
     Run,
     /// `git ralph stories`.

@@ -17,14 +17,13 @@ use crate::error::Error;
 use crate::events::{Event, News, What};
 use crate::fs::{Durability, file_error};
 use crate::refs::Update;
-use crate::settings::Settings;
 use crate::state::{Intent, Running, RunningGate};
 
 /// Runs each gate once before any work. Afterwards the work tree is unchanged.
 ///
 /// # Errors
-/// [`StartRefusal::RedGate`] if a gate fails and that is not allowed; the loop is aborted then, and removed completely
-/// if it `is_first` of its change.
+/// [`StartRefusal::RedGate`] if a gate fails and that is not allowed, or [`Error::Stopped`]. The loop is aborted then, as
+/// after any other error, and removed completely if it `is_first` of its change.
 pub(super) async fn run_gates(
     open: &mut Loop<'_>,
     options: &StartOptions,
@@ -33,17 +32,19 @@ pub(super) async fn run_gates(
     if options.settings.verify.is_empty() {
         return Ok(());
     }
-    let red = run_all(open, &options.settings).await?;
+    let red = run_all(open, options).await;
     let changed = undo_changes(open).await?;
     open.state.end_running();
     open.save()?;
-    let Some(red) = red else {
-        return Ok(());
+    let error = match red {
+        Ok(None) => return Ok(()),
+        Ok(Some(red)) if options.allow_red => {
+            open.tell(format!("warning: {red}; no story is complete until it passes"));
+            return Ok(());
+        }
+        Ok(Some(red)) => red.into(),
+        Err(error) => error,
     };
-    if options.allow_red {
-        open.tell(format!("warning: {red}; no story is complete until it passes"));
-        return Ok(());
-    }
     let (plan, known) = plan_in_place(open).await?;
     Box::pin(side::remove_all(open)).await?;
     let events = transition::take_untold(open, Intent::End(plan), known).await?;
@@ -59,7 +60,7 @@ pub(super) async fn run_gates(
         }
         lifecycle_hooks::tell_hooks(open, None).await?;
     }
-    Err(red.into())
+    Err(error)
 }
 
 /// Undoes and keeps the changes of the gates to existing files; new files stay, but not in the checkpoints. Returns
@@ -91,7 +92,8 @@ async fn forget(open: &Loop<'_>) -> Result<(), Error> {
 }
 
 /// Runs all gates and returns the first that fails.
-async fn run_all(open: &Loop<'_>, settings: &Settings) -> Result<Option<StartRefusal>, Error> {
+async fn run_all(open: &Loop<'_>, options: &StartOptions) -> Result<Option<StartRefusal>, Error> {
+    let settings = &options.settings;
     let path = open.store.gates_log();
     let log = open.store.door().begin_file(&path)?;
     let run = run_name(Timestamp::now());
@@ -122,16 +124,13 @@ async fn run_all(open: &Loop<'_>, settings: &Settings) -> Result<Option<StartRef
                     change: open.change().to_string(),
                     command: gate.clone(),
                     cannot_be_run: failure.cannot_be_run,
+                    is_typed: options.typed.verify.contains(gate),
                     why: failure.why,
                 };
                 red = red.map(|first: Option<StartRefusal>| first.or_else(|| Some(failed())));
             }
-            // The loop has begun; the command ends with the signal.
-            Ok(Passed::Interrupted(_)) => {
-                open.tell(format!(
-                    "warning: the gate `{gate}` was interrupted; whether it passes before any work is not known"
-                ));
-                red = Ok(None);
+            Ok(Passed::Interrupted(signal)) => {
+                red = Err(Error::Stopped(signal));
                 break;
             }
             Err(error) => {

@@ -7,7 +7,6 @@ use super::preflight::StartOptions;
 use super::snapshot::{kept_from_before, linked_in, names};
 use crate::engine::checkpoint_message::{ATTEMPT_TRAILER, CHECKPOINT};
 use crate::engine::numbers::take_numbers;
-use crate::engine::steps::start_refusal::StartRefusal;
 use crate::engine::story_source::wanted;
 use crate::engine::transition::restore_original_index;
 use crate::engine::work_tree_place::OwnTree;
@@ -57,8 +56,10 @@ pub async fn resume<'o>(
     let initial = history
         .iter()
         .find(|commit| commit.subject == "initial state")
-        .map(|commit| commit.oid.clone())
-        .ok_or_else(|| nothing_to_resume(change))?;
+        .map(|commit| commit.oid.clone());
+    let Some(initial) = initial else {
+        return Err(context.nothing_to_resume(change).await.into());
+    };
     let wanted = wanted(&options.settings, change, &context.below_top);
     let source = stories::resolve_typed(&repo.top, change.as_str(), &wanted)?;
     let listing = source.list(&repo.top).await?;
@@ -83,7 +84,7 @@ pub async fn resume<'o>(
         }));
     }
     if strategy.leaves_head() && begun.original_branch.as_deref() != context.head.branch_name() {
-        return Err(nothing_to_resume(change));
+        return Err(context.nothing_to_resume(change).await.into());
     }
     let store = Store::new(&repo.common_dir, change);
     let lock = store.lock()?;
@@ -161,7 +162,7 @@ impl Remains {
         };
         let snapshot = oid_of(&refs, &change.ralph_ref("start"));
         let (Some(snapshot), Some(tip)) = (snapshot, tip) else {
-            return Err(nothing_to_resume(change));
+            return Err(context.nothing_to_resume(change).await.into());
         };
         Ok(Self {
             strategy,
@@ -170,10 +171,6 @@ impl Remains {
             refs,
         })
     }
-}
-
-fn nothing_to_resume(change: &Change) -> Error {
-    StartRefusal::NothingToResume(change.to_string()).into()
 }
 
 /// The fields in the message of a start snapshot.

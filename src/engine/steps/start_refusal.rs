@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::error::advice::{hint, lines, list};
 use crate::error::refusals::refusals;
 use crate::exit::Exit;
-use crate::names::typed;
+use crate::names::{stories_option, typed};
 
 refusals! {
 /// The reason why `start` began no loop.
@@ -79,16 +79,18 @@ pub enum StartRefusal {
         command: String,
         /// True if the gate is missing, or cannot be run.
         cannot_be_run: bool,
+        /// True if it is given by `--verify`.
+        is_typed: bool,
         why: String,
     }
-        => |command, cannot_be_run| {
-            let first = if *cannot_be_run {
-                format!(
+        => |command, cannot_be_run, is_typed| {
+            let first = match (*cannot_be_run, *is_typed) {
+                (true, true) => "name another command with --verify".to_owned(),
+                (true, false) => format!(
                     "name another command: git config --replace-all --fixed-value ralph.verify '<command>' {}",
                     typed(command)
-                )
-            } else {
-                "make it pass, then run the same command again".to_owned()
+                ),
+                (false, _) => "make it pass, then run the same command again".to_owned(),
             };
             hint(format!("no loop has begun; {first}; to start anyway, add --allow-red"))
         };
@@ -158,10 +160,20 @@ pub enum StartRefusal {
         => "have them made there: git config ralph.worktreeSetup '<command>'";
     /// `start --resume` lacks something that it needs.
     #[error(
-        "cannot resume '{0}': HEAD must be on ralph/{0}, or where it was if the strategy was stash, and the state before the loop must still be saved"
+        "cannot resume '{change}': HEAD must be on ralph/{change}, or where it was if the strategy was stash, and the state before the loop must still be saved"
     )]
-    NothingToResume(String)
-        => "git checkout ralph/{change}, or start over: git ralph start {change}", (change);
+    NothingToResume {
+        change: String,
+        /// True if its branch is there.
+        has_branch: bool,
+        /// The story list, if a command has to name it.
+        stories: Option<String>,
+    }
+        => |change, has_branch, stories| {
+            let checkout = format!("git checkout {}, or start over: ", typed(format!("ralph/{change}")));
+            let checkout = if *has_branch { checkout } else { String::new() };
+            hint(format!("{checkout}git ralph start {}{}", typed(change), stories_option(stories.as_deref())))
+        };
 }
 }
 

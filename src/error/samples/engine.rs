@@ -40,21 +40,25 @@ pub(super) fn open() -> Vec<OpenRefusal> {
             name: "add-logn".to_owned(),
             known: words(&["add-login"]),
             changes: words(&["add-login"]),
+            checklist: None,
         },
         OpenRefusal::UnknownLoop {
             name: "tidy-up".to_owned(),
             known: words(&["add-login"]),
             changes: words(&["add-login", "tidy-up"]),
+            checklist: None,
         },
         OpenRefusal::UnknownLoop {
             name: "1".to_owned(),
             known: words(&["add-login"]),
             changes: words(&["add-login"]),
+            checklist: None,
         },
         OpenRefusal::UnknownLoop {
             name: "1".to_owned(),
             known: Vec::new(),
             changes: words(&["add-login"]),
+            checklist: None,
         },
         OpenRefusal::LostState {
             change: change(),

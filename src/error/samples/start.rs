@@ -38,6 +38,14 @@ pub(super) fn start() -> Vec<StartRefusal> {
             change: change(),
             command: "make tset".to_owned(),
             cannot_be_run: true,
+            is_typed: false,
+            why: "exit code 127".to_owned(),
+        },
+        StartRefusal::RedGate {
+            change: change(),
+            command: "make tset".to_owned(),
+            cannot_be_run: true,
+            is_typed: true,
             why: "exit code 127".to_owned(),
         },
         StartRefusal::NoListCommand(change()),
@@ -80,6 +88,15 @@ pub(super) fn start() -> Vec<StartRefusal> {
             files: 60_000,
             bytes: 1 << 31,
         },
-        StartRefusal::NothingToResume(change()),
+        StartRefusal::NothingToResume {
+            change: change(),
+            has_branch: true,
+            stories: None,
+        },
+        StartRefusal::NothingToResume {
+            change: change(),
+            has_branch: false,
+            stories: Some("TODO.md".to_owned()),
+        },
     ]
 }

@@ -253,23 +253,25 @@ fn logs_of_gates_are_private() {
 }
 
 #[test]
-fn a_start_that_is_interrupted_in_its_gates_has_begun_the_loop() {
-    let sandbox = Sandbox::new();
+fn start_that_is_interrupted_in_its_gates_begins_no_loop() {
+    let sandbox = Sandbox::dirty();
     let there = sandbox.notes.join("there");
-    sandbox.configure(
-        "ralph.verify",
-        &format!("echo >'{}'; sleep 1000", there.display()),
-    );
-    let running = sandbox.direct(&["start", CHANGE]).start();
-    wait_for(&there);
-    running.signal(Signal::SIGINT);
-    running
-        .end()
-        .exits(130)
-        .says("was interrupted; whether it passes before any work is not known");
+    let print = sandbox.print();
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let gate = format!("echo >'{}'; sleep 1000", there.display());
+        let running = sandbox
+            .direct(&["start", CHANGE, "--allow-red", "--verify", &gate])
+            .start();
+        wait_for(&there);
+        running.signal(signal);
+        running
+            .end()
+            .exits(code)
+            .says("nothing was started: on main, as before\n");
+        fs::remove_file(&there).unwrap();
+    }
     sandbox.nothing_is_alive();
-    assert_eq!(sandbox.status()["phase"], "ready");
-    sandbox.is_at_checkpoint();
+    assert_eq!(sandbox.print(), print);
 }
 
 /// A gate that the agent wrote, and what it does to the repository beside its work: with the guard, and by files.

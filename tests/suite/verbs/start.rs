@@ -12,6 +12,12 @@ fn list_whose_file_name_no_change_can_have_gives_one_that_works() {
     sandbox.write("my list.md", "- [ ] first\n");
     sandbox.git(&["add", "-A"]);
     sandbox.git(&["commit", "-q", "-m", "list"]);
+    let begin = "hint: git ralph start other --stories 'my list.md'\n";
+    sandbox.ralph(&["next", "other"]).exits(1).says(begin);
+    sandbox
+        .ralph(&["start", "other", "--resume"])
+        .exits(1)
+        .says(begin);
     let shown = "git ralph stories my-list --stories 'my list.md'";
     sandbox.ralph(&["stories"]).exits(1).says(shown);
     let run = [
@@ -426,8 +432,14 @@ fn start_refuses_to_resume_without_a_loop() {
     sandbox
         .ralph(&["start", CHANGE, "--resume"])
         .exits(1)
-        .says("cannot resume");
+        .says("cannot resume")
+        .says("saved\nhint: git ralph start add-login\n");
     assert_eq!(sandbox.print(), print);
+    sandbox.git(&["branch", "ralph/add-login"]);
+    sandbox
+        .ralph(&["start", CHANGE, "--resume"])
+        .exits(1)
+        .says("hint: git checkout ralph/add-login, or start over: git ralph start add-login\n");
 }
 
 #[test]
