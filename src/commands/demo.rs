@@ -25,7 +25,7 @@ use crate::git::{Git, GitError};
 use crate::names::Change;
 use crate::runs::drive;
 use crate::settings::Settings;
-use crate::signal::Stop;
+use crate::signal::{self, Stop};
 use crate::ui::{Narrator, Screen};
 
 const CHANGE: &str = "todo";
@@ -64,6 +64,19 @@ pub struct AgentArgs {
 }
 
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
+    match Box::pin(play(console, args)).await {
+        Err(Error::Stopped(signal)) => {
+            let by = signal::name(signal);
+            console.screen.say(&format!(
+                "the demo was stopped by {by}, and its repository is removed\n"
+            ));
+            Ok(Exit::Signal(signal))
+        }
+        played => played,
+    }
+}
+
+async fn play(console: &Console, args: Args) -> Result<Exit, Error> {
     refuse_inside_attempt()?;
     let screen = console.screen;
     let dir = tempfile::Builder::new()

@@ -39,7 +39,7 @@ pub struct Args {
     /// Print the events from now on as JSON, one per line (git ralph help events)
     #[arg(long, conflicts_with = "plain")]
     pub json: bool,
-    /// Show what has happened again, at its pace or so many times as fast; no silence is longer than two seconds
+    /// Replay what has happened, at its own pace or SPEED times as fast; pauses last two seconds at most
     #[arg(long, value_name = "SPEED", num_args = 0..=1, require_equals = true, default_missing_value = "1",
         value_parser = speed, conflicts_with = "json")]
     pub replay: Option<f64>,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::agent::Agent;
-use crate::engine::stories::progress_of;
+use crate::engine::stories::{Upcoming, progress_of, upcoming};
 use crate::engine::story_refusal::StoryRefusal;
 use crate::error::advice::Advise;
 use crate::names::Change;
@@ -46,7 +46,17 @@ impl Stories {
     /// Returns the stories of a change.
     pub fn of(change: &Change, source: &Source, listing: Listing, progress: Option<&Progress>) -> Self {
         let (done, total) = progress_of(&listing);
+        let skipped = progress.map_or(&[][..], |progress| &progress.skipped);
+        let knot = match upcoming(&listing, skipped) {
+            Upcoming::Blocked(knot) => Some(knot),
+            Upcoming::Story(_) | Upcoming::Nothing => None,
+        };
+        let line = listing.open().next().map_or(1, |story| story.line);
         let mut warnings = listing.warnings;
+        warnings.extend(knot.map(|knot| Warning {
+            line,
+            message: StoryRefusal::Blocked(knot).to_string(),
+        }));
         if total == 0 && listing.stories.is_empty() {
             let refusal = StoryRefusal::NoStories {
                 source_file: source.path.clone(),

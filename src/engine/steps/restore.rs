@@ -1,5 +1,7 @@
 //! `restore`: puts a kept attempt's work back into the work tree, so that the user can continue it.
 
+use std::collections::HashSet;
+
 use super::put_away::PutAway;
 use crate::engine::Loop;
 use crate::engine::numbers::{kept_attempt, range_of};
@@ -10,14 +12,13 @@ use crate::engine::step_refusal::StepRefusal;
 use crate::engine::story_refusal::StoryRefusal;
 use crate::engine::transition::{self, Known};
 use crate::error::{Error, refuse};
-use crate::git::StagedEntry;
+use crate::git::{Git, StagedEntry};
 use crate::names::{Oid, ref_component, typed};
 use crate::paths::shown;
-use crate::state::{Intent, RestorePlan};
+use crate::state::{Ending, Intent, RestorePlan};
 
 /// Restores the work of an attempt in the work tree; the latest attempt at the story without a number. Index and HEAD
 /// stay at the checkpoint. Unreviewed work stays there until a reviewer judges it. Returns the attempt's number.
-/// number.
 ///
 /// # Errors
 /// If there is no such attempt, its story is skipped or put off, the work tree is not at the checkpoint, a file is in
@@ -40,7 +41,7 @@ pub async fn restore(
         let change = open.change().to_string();
         if let Some(attempt) = accepted.find(|number| attempt.is_none_or(|wanted| wanted == *number)) {
             if !open.state.is_live() {
-                return Err(over(open, story, attempt).await?);
+                return Err(over(open, story, attempt, true).await?);
             }
             let story = story.to_owned();
             return refuse(StoryRefusal::InCheckpoint {
@@ -53,7 +54,7 @@ pub async fn restore(
         return refuse(OpenRefusal::UnknownAttempt { change, attempt });
     };
     if !open.state.is_live() {
-        return Err(over(open, story, attempt).await?);
+        return Err(over(open, story, attempt, false).await?);
     }
     require_on_branch(open).await?;
     if !is_at_checkpoint(open).await? {
@@ -99,16 +100,48 @@ pub async fn restore(
     Ok(attempt)
 }
 
-/// Refuses a finished loop, and names the command that applies the work of an attempt.
-async fn over(open: &Loop<'_>, story: &str, attempt: u32) -> Result<Error, Error> {
-    let range = range_of(open.git(), &open.store, &open.state, story, Some(attempt), true).await?;
-    let mut refusal = StepRefusal::of_end(&open.state);
-    if let (Some((from, to)), StepRefusal::LoopFinished { work, .. }) = (range, &mut refusal) {
+/// Refuses a finished loop, and says how to get the work of an attempt.
+async fn over(open: &Loop<'_>, story: &str, attempt: u32, is_complete: bool) -> Result<Error, Error> {
+    let (git, state) = (open.git(), &open.state);
+    let range = range_of(git, &open.store, state, story, Some(attempt), true).await?;
+    let mut refusal = StepRefusal::of_end(state);
+    let (Some((from, to)), StepRefusal::LoopFinished { work, .. }) = (range, &mut refusal) else {
+        return Ok(refusal.into());
+    };
+    let (name, is_undone) = (
+        format!("{story}@{attempt}"),
+        state.here.closed == Some(Ending::Abort),
+    );
+    let (change, head) = (typed(&state.change), &open.context.head.oid);
+    let present = head.as_ref().filter(|_| is_undone).unwrap_or(state.checkpoint());
+    *work = if is_complete && !is_undone {
+        format!(
+            "the loop's end kept the work of {name}; to see it: git ralph diff {change} {}",
+            typed(&name)
+        )
+    } else if applies(git, &from, &to, present).await? {
         let (from, to) = (typed(&from), typed(&to));
-        let apply = format!("git diff-tree -p --binary {from} {to} | git apply --whitespace=nowarn");
-        *work = format!("to apply {story}@{attempt} yourself: {apply}");
-    }
+        format!(
+            "to apply {name} yourself: git diff-tree -p --binary {from} {to} | git apply --whitespace=nowarn"
+        )
+    } else {
+        let branch = format!("{}-{}-{attempt}", state.change, ref_component(story));
+        format!(
+            "{name} began on other files than these; to have it on a branch: git branch {} {}",
+            typed(branch),
+            typed(&to)
+        )
+    };
     Ok(refusal.into())
+}
+
+/// Returns whether the files that differ between two commits are in a third one as in the first.
+async fn applies(git: &Git, from: &str, to: &str, present: &Oid) -> Result<bool, Error> {
+    let (from, to) = (git.tree_of_name(from).await?, git.tree_of_name(to).await?);
+    let work = git.diff_trees(&from, &to).await?;
+    let since = git.diff_trees(&from, &git.tree_of(present).await?).await?;
+    let paths: HashSet<&[u8]> = work.iter().map(|(_, path)| path.as_slice()).collect();
+    Ok(since.iter().all(|(_, path)| !paths.contains(path.as_slice())))
 }
 
 /// Returns the tree of an attempt. The changes of one that began at an earlier checkpoint are applied to the present

@@ -154,7 +154,7 @@ fn how_far(report: &Report) -> String {
 fn cost(totals: &Totals) -> Option<String> {
     let agents = match totals.cost_usd {
         _ if totals.attempts == 0 => return None,
-        None => "cost not known".to_owned(),
+        None => "not known".to_owned(),
         Some(cost) => spent(cost, totals.cost_unknown, totals.attempts),
     };
     Some(match totals.review_cost_usd {

@@ -116,7 +116,11 @@ fn clone_continues_unpushed_work_from_a_bundle() {
     let clone = sandbox.outside("clone");
     let from = format!("file://{}", sandbox.top.display());
     sandbox.git(&["clone", "-q", "--branch=main", &from, clone.to_str().unwrap()]);
-    fs::rename(sandbox.top.join("ralph.bundle"), clone.join("ralph.bundle")).unwrap();
+    fs::rename(
+        sandbox.top.join("ralph.bundle"),
+        clone.parent().unwrap().join("ralph.bundle"),
+    )
+    .unwrap();
     run("run: out of the bundle", &clone);
     let status = sandbox
         .direct(&["status", CHANGE, "--json"])
@@ -150,10 +154,11 @@ fn loop_of_a_bundle_goes_back_to_the_remote() {
         ));
         job.ralph(&["run", "--any", "--keep", "--", &agent]).exits(7);
         run("run: the bundle", &job);
-        fs::rename(job.dir.join("ralph.bundle"), own.dir.join("ralph.bundle")).unwrap();
+        let beside = own.dir.parent().unwrap().join("ralph.bundle");
+        fs::rename(job.dir.join("ralph.bundle"), &beside).unwrap();
         fs::remove_file(remote.bare.join("hooks/update")).unwrap();
         run("run: out of the bundle", &own);
-        fs::remove_file(own.dir.join("ralph.bundle")).unwrap();
+        fs::remove_file(beside).unwrap();
         if !by_run {
             run("run: back to the remote", &own);
             assert_eq!(remote.git(&["show", "ralph/add-login:f"]), "x\n".repeat(refused));

@@ -208,7 +208,22 @@ fn restore_in_a_loop_that_is_over_offers_what_still_works() {
     sandbox
         .ralph(&["restore", "1@1"])
         .exits(1)
-        .says("hint: to apply 1@1 yourself: git diff-tree -p --binary ");
+        .says("hint: the loop's end kept the work of 1@1; to see it: git ralph diff add-login 1@1");
+    sandbox.ralph(&["diff", "1@1"]).exits(0);
+}
+
+#[test]
+fn attempt_that_began_on_undone_files_is_offered_on_a_branch() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.completing("echo one >x")).exits(0);
+    sandbox.step("next", &sandbox.failing("echo two >>x")).exits(3);
+    sandbox.ralph(&["abort"]).exits(0);
+    let refused = sandbox.ralph(&["restore", "2@1"]).exits(1);
+    let begin = "hint: 2@1 began on other files than these; to have it on a branch: ";
+    let command = refused.stderr.split(begin).nth(1).unwrap();
+    let command = command.split(';').next().unwrap();
+    sandbox.cmd("sh").args(["-c", command]).run().exits(0);
+    assert_eq!(sandbox.git(&["show", "add-login-2-1:x"]), "one\ntwo");
 }
 
 #[test]

@@ -176,6 +176,24 @@ fn stories_warns_of_a_list_without_boxes() {
 }
 
 #[test]
+fn stories_warns_of_stories_that_wait_for_each_other() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "list.json",
+        r#"[{"id":"1","title":"a","dependencies":["2"]},{"id":"2","title":"b","dependencies":["1"]}]"#,
+    );
+    sandbox.configure("ralph.storiesCommand", "cat list.json");
+    let list = ["x", "--adapter", "command"];
+    let start = sandbox.ralph(&[&["start"][..], &list].concat()).exits(7);
+    let why = "every remaining story waits for another: 1 waits for 2, 2 waits for 1";
+    start.says(why);
+    sandbox
+        .ralph(&[&["stories"][..], &list].concat())
+        .exits(0)
+        .says(why);
+}
+
+#[test]
 fn error_for_a_change_without_a_list_names_changes_with_one() {
     let sandbox = Sandbox::new();
     let output = sandbox.ralph(&["stories", "nothing"]).exits(1).answers_nothing();
