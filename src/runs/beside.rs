@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::git::Head;
 use crate::held::UnderWay;
-use crate::names::{Change, Oid};
+use crate::names::{Change, Oid, counted};
 use crate::remote::queue::read;
 use crate::remote::refusal::RemoteRefusal;
 use crate::remote::{Server, Watch, lease};
@@ -84,6 +84,8 @@ struct ParallelChanges<'r, C> {
     running: BTreeMap<u16, Change>,
     printed: (Sender<Printed>, Receiver<Printed>),
     exit: Exit,
+    /// The named changes that need the user.
+    need_user: Vec<String>,
     /// True once no further change begins.
     is_over: bool,
 }
@@ -116,6 +118,7 @@ pub async fn beside(
         running: BTreeMap::new(),
         printed: mpsc::channel(MOST_LINES),
         exit: Exit::Done,
+        need_user: Vec::new(),
         is_over: false,
     };
     let stop = &context.stop;
@@ -170,13 +173,28 @@ pub async fn beside(
         }
     }
     failed?;
-    let number = run.changes.queue.as_ref().map_or(0, Schedule::number_passed_over);
-    tell_passed_over(command, number);
+    match &run.changes.queue {
+        Some(queue) => tell_passed_over(command, queue.number_passed_over()),
+        // The last lines are those of the change that ended last.
+        None if stop.signal().is_none() && run.changes.number > 1 => tell_need_user(command, &run.need_user),
+        None => {}
+    }
     if !run.changes.named.is_empty() {
         let left: Vec<&str> = run.changes.named.iter().map(Change::as_str).collect();
         command.say(&format!("not begun: {}", left.join(", ")));
     }
     Ok(stop.signal().map_or(run.exit, Exit::Signal))
+}
+
+/// Names the changes that need the user, if any.
+fn tell_need_user(command: &impl Command, changes: &[String]) {
+    if !changes.is_empty() {
+        let what = counted(changes.len(), "change needs", "changes need");
+        command.say(&format!(
+            "{what} attention: {}: git ralph status",
+            changes.join(", ")
+        ));
+    }
 }
 
 impl<C: Command> ParallelChanges<'_, C> {
@@ -257,10 +275,6 @@ impl<C: Command> ParallelChanges<'_, C> {
 
     /// Notes the exit code of a change: one that cannot continue is omitted from then on.
     fn note(&mut self, change: &Change, exit: Exit) {
-        let Some(schedule) = &mut self.changes.queue else {
-            self.add(exit);
-            return;
-        };
         let end = match exit {
             Exit::Done => End::Closed,
             Exit::NoStory => End::Over,
@@ -268,6 +282,13 @@ impl<C: Command> ParallelChanges<'_, C> {
             // A limit of the service or of the user's applies to all of them.
             Exit::Limit => End::Stopped,
             _ => End::NeedsUser,
+        };
+        let Some(schedule) = &mut self.changes.queue else {
+            if end == End::NeedsUser {
+                self.need_user.push(change.to_string());
+            }
+            self.add(exit);
+            return;
         };
         match schedule.note(change, end, exit) {
             Then::GoOn => {}

@@ -103,7 +103,8 @@ fn change_that_fails_stops_no_other_and_decides_the_exit_code() {
     let output = sandbox
         .ralph(&two_at_once(&["--max-retries=0", "--json"], &agent))
         .exits(4)
-        .says("one ended with exit code 4\n");
+        .says("one ended with exit code 4\n")
+        .says("1 change needs attention: one (git ralph status)\n");
     let phases = ["one", "two", "three"].map(|change| phase(&sandbox, change));
     assert_eq!(phases, ["exhausted", "finished", "finished"]);
     // Each line is an event, which says whose it is.
