@@ -63,7 +63,7 @@ impl AgentCommand {
     }
 
     /// Returns the program as the command names it; `None` for a shell line without a plain first word.
-    pub(super) fn first_word(&self) -> Option<OsString> {
+    pub fn first_word(&self) -> Option<OsString> {
         match self {
             Self::Args(args) => Some(args.first().cloned().unwrap_or_default()),
             Self::Shell(line) => plain_first_word(line).map(OsString::from),

@@ -10,6 +10,7 @@ use crate::engine::{
     require_step, require_step_here, usual_agent,
 };
 use crate::error::Error;
+use crate::events::News;
 use crate::events::tally::Tally;
 use crate::exit::Exit;
 use crate::git::{RefInfo, Repo};
@@ -65,6 +66,7 @@ pub(super) async fn of_loop(
     let mut settings = state.settings_in(&context.configuration);
     Options::from(typed).apply(&mut settings);
     let listing = listing_from_head(&state, &context.head, &context.repo).await?;
+    context.observer.hear(News::Names(&listing.short_names()));
     require_step_here(&context, &state).await?;
     let stops = match planned {
         Planned::Step(step) => {

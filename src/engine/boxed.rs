@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Context, Loop};
-use crate::agent::{Agent, AgentCommand};
+use crate::agent::Agent;
 use crate::async_cmd::find_program;
 use crate::engine::attempt::learnings;
 use crate::engine::attempt::refusal::AttemptRefusal;
@@ -115,11 +115,8 @@ pub(crate) async fn confine(
     }
 }
 
-/// Returns the path of an agent's program, if its command names the program by a path.
+/// Returns the path of an agent's program, if its command names it.
 fn program_of(agent: &Agent, context: &Context<'_>) -> Option<PathBuf> {
-    let AgentCommand::Args(words) = &agent.command else {
-        return None;
-    };
-    let program = words.first()?;
-    find_program(program, &context.repo.top)?.canonicalize().ok()
+    let program = agent.command.first_word()?;
+    find_program(&program, &context.repo.top)?.canonicalize().ok()
 }

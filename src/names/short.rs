@@ -72,7 +72,14 @@ fn names_story(before: &str, after: &str) -> bool {
         .is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()));
     let is_free = before.is_empty() || before.ends_with([' ', '\n', '(', '\'', '"']);
     let is_bracketed = before.ends_with('(') && after.starts_with([',', ')']);
-    let leads = ["story ", "stories ", "they failed: ", "to be skipped: "];
+    let leads = [
+        "story ",
+        "stories ",
+        "they failed: ",
+        "to be skipped: ",
+        "; failed: ",
+        "; skipped: ",
+    ];
     is_free && is_attempt
         || is_bracketed
         || leads.iter().any(|lead| before.ends_with(lead))
@@ -124,6 +131,7 @@ mod tests {
             ("  checkpoint 1fd6a3ff78: login\n", "  checkpoint 1fd6a3ff78: 2\n"),
             ("story login is skipped", "story 2 is skipped"),
             ("the work of add-a-form@1 is back", "the work of 3@1 is back"),
+            ("complete; skipped: run-tests, login", "complete; skipped: 1, 2"),
             (
                 "kept: git ralph diff todo run-tests@3",
                 "kept: git ralph diff todo 1@3",

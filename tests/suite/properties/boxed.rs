@@ -7,7 +7,7 @@ use std::thread;
 
 use nix::sys::signal::Signal;
 
-use crate::support::{CHANGE, Sandbox, wait_until};
+use crate::support::{CHANGE, Sandbox, wait_until, write_program};
 
 #[test]
 fn work_learnings_output_and_exit_codes_pass() {
@@ -121,6 +121,34 @@ fn a_work_tree_around_the_home_directory_has_no_box() {
         .run()
         .exits(1)
         .says("the work tree holds the home directory");
+}
+
+#[test]
+fn box_shows_the_program_of_an_agent_that_is_set_by_its_path() {
+    let sandbox = Sandbox::new();
+    if !sandbox.has_boxes() {
+        return;
+    }
+    let dir = sandbox.outside("home/my tools");
+    fs::create_dir_all(&dir).unwrap();
+    let program = sandbox.outside("home/agent");
+    for (file, text) in [
+        (
+            &program,
+            "#!/bin/sh\necho x >work; echo '<promise>COMPLETE</promise>'\n",
+        ),
+        (&dir.join("key"), "key\n"),
+    ] {
+        write_program(file, text);
+    }
+    sandbox.configure("ralph.box", "require");
+    sandbox.configure("ralph.agent", &format!("{} --fast", program.display()));
+    sandbox.start();
+    sandbox.ralph(&["next"]).exits(0);
+    let look = format!("test ! -e '{}'; {}", dir.join("key").display(), program.display());
+    sandbox.configure("ralph.agent", &look);
+    // A shell's own line names no program.
+    sandbox.ralph(&["next"]).exits(1);
 }
 
 #[test]
