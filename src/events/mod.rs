@@ -330,7 +330,7 @@ pub enum What {
         /// For a loop with a work tree of its own: the one that got the changes, or that was left by abort.
         worktree: Option<String>,
     },
-    /// A gate refused the loop before any work: it did not begin, and nothing is left of it.
+    /// A gate refused the loop before any work, or was interrupted: it did not begin, and nothing is left of it.
     StartUndone {
         /// The branch that HEAD is on again; null when detached.
         branch: Option<String>,

@@ -51,7 +51,10 @@ pub(super) async fn run_gates(
     if is_first && !changed {
         forget(open).await?;
         // The event file was removed.
-        let branch = open.state.common.original_branch.clone();
+        // A work tree of its own is on no branch; the one in which the command was typed is where it was.
+        let original = &open.state.common.original_branch;
+        let linked = open.state.here.linked.as_ref();
+        let branch = linked.map_or(original, |linked| &linked.branch).clone();
         let event = Event::now(open.change().as_str(), What::StartUndone { branch });
         open.context.observer.hear(News::Event(&event));
     } else {

@@ -272,6 +272,14 @@ fn start_that_is_interrupted_in_its_gates_begins_no_loop() {
     }
     sandbox.nothing_is_alive();
     assert_eq!(sandbox.print(), print);
+    // In a work tree of its own too, of which nothing stays.
+    let args = ["start", CHANGE, "--worktree", "--verify", "false"];
+    sandbox
+        .ralph(&args)
+        .exits(1)
+        .says("nothing was started: on main, as before\n");
+    assert_eq!(sandbox.print(), print);
+    assert_eq!(sandbox.git(&["worktree", "list"]).lines().count(), 1);
 }
 
 /// A gate that the agent wrote, and what it does to the repository beside its work: with the guard, and by files.
