@@ -21,8 +21,9 @@ mod outcome;
 mod phases;
 
 use super::Loop;
+use super::stories::short_names;
 use crate::error::Error;
-use crate::events::What;
+use crate::events::{News, What};
 use crate::fs::Durability;
 use crate::names::typed;
 use crate::refs::KeptRef;
@@ -43,7 +44,12 @@ pub(super) use outcome::{given_up, may_wait};
 /// # Errors
 /// If a ref or a file cannot be changed; the next command continues from there.
 pub(super) async fn take(open: &mut Loop<'_>, intent: Intent, known: Known) -> Result<(), Error> {
-    for event in take_untold(open, intent, known).await? {
+    let events = take_untold(open, intent, known).await?;
+    if open.state.is_live() {
+        // The step may have brought back another list: positions in it name the stories from now on.
+        open.context.observer.hear(News::Names(&short_names(&open.state)));
+    }
+    for event in events {
         open.emit(event);
     }
     Ok(())

@@ -97,3 +97,19 @@ fn what_no_commit_keeps_of_the_users_files_is_named() {
         }
     }
 }
+
+#[test]
+fn revert_of_a_renamed_story_names_what_it_keeps() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] first\n- [ ] second\n");
+    sandbox.git(&["add", "TODO.md"]);
+    sandbox.git(&["commit", "-q", "-m", "list"]);
+    sandbox.ralph(&["start", "todo", "--stories", "TODO.md"]).exits(0);
+    sandbox.step("next", &sandbox.failing("echo x >x")).exits(3);
+    sandbox.write("TODO.md", "- [ ] first thing\n- [ ] second\n");
+    let reverted = sandbox.ralph(&["revert"]).exits(0).stderr;
+    let command = reverted.split("  kept: git ").nth(1).unwrap();
+    let words: Vec<&str> = command.lines().next().unwrap().split(' ').collect();
+    let kept = sandbox.git(&words);
+    assert!(kept.contains("\n+- [ ] first thing\n"), "{reverted}{kept}");
+}
