@@ -23,10 +23,12 @@ pub struct Args {
 
 pub(super) async fn run(console: &Console, args: Args) -> Result<Exit, Error> {
     let (mut open, attempt, (story, number)) = console.open_attempt(&args.take).await?;
-    engine::take_list(&mut open, &story, number).await?;
+    let is_taken = engine::take_list(&mut open, &story, number).await?;
     let list = &open.state.source().path;
-    console.say(&format!(
-        "{list} has what {attempt} made of it, as your own edit\n"
-    ));
+    console.say(&if is_taken {
+        format!("{list} has what {attempt} made of it, as your own edit\n")
+    } else {
+        format!("{list} already has all that {attempt} made of it; nothing was changed\n")
+    });
     Ok(Exit::Done)
 }

@@ -78,9 +78,20 @@ pub enum StoryRefusal {
     BuiltOn {
         change: String,
         story: String,
+        /// The user's reason.
+        words: Option<String>,
         later: Vec<String>,
     }
-        => Person, "git ralph redo --force {change} {story}", change, story;
+        => |change, story, words| {
+            let words = words.as_ref().map(|words| format!(" {}", typed(words)));
+            hint(format!(
+                "git ralph redo --force {} {}{}",
+                typed(change),
+                typed(story),
+                words.unwrap_or_default()
+            ))
+            .exit(Exit::Person)
+        };
     /// After `redo` the list would not ask for the story.
     #[error("{source_file} would still list story {story} as done; nothing was changed")]
     StillDone {
@@ -97,13 +108,20 @@ pub enum StoryRefusal {
         format!("git has no other version of {source_file} from {attempt}")
     })]
     ListNotTaken {
-        change: String,
         attempt: String,
         /// The story list, or the command that prints it.
         source_file: String,
         is_conflict: bool,
+        /// The commits between which the attempt changed it.
+        range: (String, String),
     }
-        => Person, "to see what it made: git ralph diff {change} {attempt}", change, attempt;
+        => |source_file, range| hint(format!(
+            "to see what it made: git diff {} {} -- {}",
+            typed(&range.0),
+            typed(&range.1),
+            typed(source_file)
+        ))
+        .exit(Exit::Person);
     #[error("story {0} is already complete")]
     AlreadyComplete(String)
         => "git ralph stories";

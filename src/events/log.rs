@@ -77,6 +77,9 @@ pub struct LogEntry {
     pub by_round: Vec<RoundEntry>,
     /// The part of its story list that was put back, in words; null if there is none.
     pub list_put_back: Option<String>,
+    /// The refs that keep the list as it was found each time, oldest first.
+    #[serde(skip)]
+    pub lists: Vec<String>,
     /// True if its end is among the events.
     #[serde(skip)]
     pub has_ended: bool,
@@ -225,6 +228,7 @@ impl History {
                 if is_own || entry.left.is_none() {
                     entry.left = Some(back.kept.clone());
                 }
+                entry.lists.push(back.kept.clone());
                 let before = entry.list_put_back.iter();
                 let parts: Vec<&str> = before.chain([&back.what]).map(String::as_str).collect();
                 entry.list_put_back = Some(parts.join("; "));
@@ -372,19 +376,41 @@ pub fn range_of(
     attempt: Option<u32>,
     as_left: bool,
 ) -> Result<Option<(String, String)>, FileError> {
+    let range = |entry: &LogEntry| {
+        let (base, end) = entry.range.as_ref()?;
+        let left = entry.left.as_ref().filter(|_| as_left);
+        Some((base.to_string(), left.unwrap_or(end).clone()))
+    };
+    find_attempt(events, story, attempt, range)
+}
+
+/// Returns the refs that keep the story list as an attempt left it before something was put back, oldest first, and the
+/// attempt's number. Without a number, finds the latest attempt at the story.
+pub fn lists_of(
+    events: &Path,
+    story: &str,
+    attempt: Option<u32>,
+) -> Result<Option<(u32, Vec<String>)>, FileError> {
+    find_attempt(events, story, attempt, |entry| {
+        Some((entry.attempt.attempt, entry.lists.clone()))
+    })
+}
+
+/// Returns what the latest attempt at a story has, or the one with this number.
+fn find_attempt<T>(
+    events: &Path,
+    story: &str,
+    attempt: Option<u32>,
+    wanted: impl Fn(&LogEntry) -> Option<T>,
+) -> Result<Option<T>, FileError> {
     let history = History::read(events)?;
     // Attempt numbers are never reused: a named attempt may belong to an earlier loop.
     let from = if attempt.is_none() { history.earlier } else { 0 };
     let is_it = |entry: &&LogEntry| {
         entry.attempt.story == story && attempt.is_none_or(|number| entry.attempt.attempt == number)
     };
-    let range = |entry: &LogEntry| {
-        let (base, end) = entry.range.as_ref()?;
-        let left = entry.left.as_ref().filter(|_| as_left);
-        Some((base.to_string(), left.unwrap_or(end).clone()))
-    };
     let attempts = history.attempts[from..].iter().rev();
-    Ok(attempts.filter(is_it).find_map(range))
+    Ok(attempts.filter(is_it).find_map(wanted))
 }
 
 /// Reads the history of a loop; further calls read the later events.

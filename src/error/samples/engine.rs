@@ -447,6 +447,7 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
         StoryRefusal::BuiltOn {
             change: change(),
             story: story(),
+            words: Some("with tabs".to_owned()),
             later: words(&["3", "4"]),
         },
         StoryRefusal::StillDone {
@@ -455,16 +456,22 @@ pub(super) fn story_list() -> Vec<StoryRefusal> {
             source_file: list(),
         },
         StoryRefusal::ListNotTaken {
-            change: change(),
             attempt: "2@1".to_owned(),
             source_file: list(),
             is_conflict: true,
+            range: (
+                "1fd6a3ff78".to_owned(),
+                "refs/ralph/add-login/attempts/2/1".to_owned(),
+            ),
         },
         StoryRefusal::ListNotTaken {
-            change: change(),
             attempt: "2@1".to_owned(),
             source_file: list(),
             is_conflict: false,
+            range: (
+                "1fd6a3ff78".to_owned(),
+                "refs/ralph/add-login/attempts/2/1".to_owned(),
+            ),
         },
         StoryRefusal::AlreadyComplete(story()),
         StoryRefusal::Blocked(words(&["2 waits for 3", "3 waits for 2"])),

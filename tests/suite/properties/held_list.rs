@@ -330,7 +330,10 @@ fn take_merges_what_the_user_made_of_the_list_meanwhile() {
     let list = sandbox.read(TASKS);
     assert!(list.contains("2.1 now ") && list.ends_with("Note.\n"), "{list}");
     assert_eq!(sandbox.read("mine"), "mine\n");
-    sandbox.ralph(&["list", "--take", CHANGE, "1@1"]).exits(0);
+    sandbox
+        .ralph(&["list", "--take", CHANGE, "1@1"])
+        .exits(0)
+        .says("already has all that 1@1 made of it; nothing was changed");
     assert_eq!(sandbox.read(TASKS), list);
     next(&sandbox, ":")
         .exits(0)
@@ -356,6 +359,27 @@ fn take_merges_marks_of_neighbouring_lines() {
     // The same line says something else now.
     sandbox.write("TODO.md", "- [x] 1. first\n- [ ] 2. other\n- [ ] 3. third\n");
     sandbox.ralph(&["list", "--take", "take", "1@1"]).exits(7);
+}
+
+#[test]
+fn take_completes_no_story_whose_work_was_undone() {
+    let sandbox = Sandbox::new();
+    sandbox.write("TODO.md", "- [ ] 1. first\n- [ ] 2. second\n- [ ] 3. third\n");
+    sandbox.ralph(&["start", "take", "--stories", "TODO.md"]).exits(0);
+    let step = |agent: &str| sandbox.ralph(&["next", "take", "--", agent]);
+    step(&sandbox.completing("echo x >x")).exits(0);
+    sandbox.ralph(&["redo", "take", "1"]).exits(0);
+    sandbox
+        .ralph(&["list", "--take", "take", "1@1"])
+        .exits(7)
+        .says("git has no other version of TODO.md from 1@1");
+    let edits = "sed -i 's/\\[ \\] 1/[x] 1/; s/\\[ \\] 3. third/[x] 3. the third/' TODO.md";
+    step(&sandbox.failing(edits)).exits(3);
+    sandbox.ralph(&["list", "--take", "take", "1@2"]).exits(0);
+    assert_eq!(
+        sandbox.read("TODO.md"),
+        "- [ ] 1. first\n- [ ] 2. second\n- [x] 3. the third\n"
+    );
 }
 
 #[test]

@@ -404,3 +404,26 @@ fn what_an_attempt_writes_into_the_loops_work_tree_is_not_called_the_users() {
     assert!(!output.stderr.contains("your edits"), "{}", output.stderr);
     output.says(&says);
 }
+
+#[test]
+fn list_of_an_attempt_beside_others_is_taken_as_it_was_found() {
+    let sandbox = Sandbox::with_free_stories(3);
+    sandbox.configure("ralph.maxRetries", "0");
+    sandbox.configure("ralph.verify", "test ! -e bad");
+    let agent = sandbox.completing(
+        "echo x >work$RALPH_STORY; test $RALPH_STORY != 2 || sed -i 's/Story 3/The third/' TODO.md
+         test $RALPH_STORY = 1 || touch bad",
+    );
+    sandbox
+        .ralph(&words("--jobs=2", &["--max-attempts=2"], &agent))
+        .says("if you made this change: git ralph list --take todo 2@1\n");
+    let take = ["list", "--take", "todo", "2@1"];
+    sandbox.ralph(&take).exits(0);
+    let taken = "- [x] 1. Story 1\n- [ ] 2. Story 2\n- [ ] 3. The third\n";
+    assert_eq!(sandbox.read("TODO.md"), taken);
+    sandbox.write("TODO.md", &taken.replace("The third", "Another"));
+    let refused = sandbox.ralph(&take).exits(7).stderr;
+    let shown = refused.split("to see what it made: git ").nth(1).unwrap();
+    let shown: Vec<&str> = shown.trim_end().split(' ').collect();
+    assert!(sandbox.git(&shown).contains("\n+- [ ] 3. The third"), "{refused}");
+}
