@@ -87,7 +87,7 @@ pub enum RepositoryRefusal {
     /// `restore` would overwrite work that is not at a checkpoint.
     #[error("the work tree has changed since the last checkpoint of '{0}'")]
     NotAtCheckpoint(String)
-        => "git ralph complete {change}, or: git ralph revert {change}", (change);
+        => "put the changes aside: git stash -u; or undo them, which keeps them in a ref: git ralph revert {change}", (change);
     #[error("{of} would overwrite these files:{}\nnothing was changed", lines(paths))]
     InTheWay {
         /// The source of the files that would overwrite them.

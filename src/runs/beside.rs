@@ -191,7 +191,7 @@ fn tell_need_user(command: &impl Command, changes: &[String]) {
     if !changes.is_empty() {
         let what = counted(changes.len(), "change needs", "changes need");
         command.say(&format!(
-            "{what} attention: {}: git ralph status",
+            "{what} attention: {} (git ralph status)",
             changes.join(", ")
         ));
     }

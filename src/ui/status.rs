@@ -164,8 +164,11 @@ fn story(text: &mut String, current: &CurrentStory, phase: Phase, max_retries: u
     if matches!(phase, Phase::Failed | Phase::Exhausted) {
         let used = match max_retries {
             0 => "failed, no retries allowed".to_owned(),
-            _ => {
-                let most = counted(max_retries, "retry", "retries");
+            most if most < current.retries => {
+                format!("failed, {} used", counted(current.retries, "retry", "retries"))
+            }
+            most => {
+                let most = counted(most, "retry", "retries");
                 format!("failed, {} of {most} used", current.retries)
             }
         };

@@ -45,6 +45,7 @@ pub async fn redo(
         return refuse(StoryRefusal::BuiltOn {
             change: open.change().to_string(),
             story: story.to_owned(),
+            words,
             later,
         });
     }

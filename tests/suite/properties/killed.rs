@@ -97,7 +97,7 @@ fn lost_state_is_named_with_the_command_that_goes_on() {
     for (misdeed, says) in [
         (
             "rm -rf .git/ralph",
-            "git ralph start add-login --resume --stories <list>",
+            "git ralph start add-login --resume (add --stories <list>",
         ),
         (
             "rm -rf .git/ralph; echo x >.git/ralph",

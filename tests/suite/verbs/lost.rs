@@ -27,7 +27,7 @@ fn loop_whose_state_is_lost_is_named_wherever_head_is() {
     let begin = ["start", CHANGE, "--stories", "TODO.md"];
     sandbox.ralph(&begin).exits(0);
     fs::remove_file(sandbox.top.join(".git/ralph/add-login.toml")).unwrap();
-    let resume = "git ralph start add-login --resume --stories <list>";
+    let resume = "git ralph start add-login --resume (add --stories <list>";
     let lost = "the state of loop 'add-login' is gone from .git/ralph, and its branch ralph/add-login is still there";
     says(&sandbox, &[lost, resume]);
     sandbox

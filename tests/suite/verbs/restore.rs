@@ -197,6 +197,26 @@ fn attempt_of_a_loop_that_is_over_is_named_with_the_command_that_applies_it() {
 }
 
 #[test]
+fn restored_work_of_a_complete_story_is_not_offered_as_the_next_one() {
+    let sandbox = Sandbox::started();
+    sandbox.step("next", &sandbox.failing("echo bad >bad")).exits(3);
+    sandbox.write("mine", "mine\n");
+    sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(1)
+        .says("hint: put the changes aside: git stash -u; or undo them");
+    sandbox.git(&["stash", "-q", "-u"]);
+    sandbox
+        .ralph(&["restore", "1@1"])
+        .exits(0)
+        .says("the work of 1@1 is back; to make it the story's checkpoint: git ralph complete add-login");
+    sandbox.ralph(&["revert"]).exits(0);
+    sandbox.step("retry", &sandbox.completing("echo x >x")).exits(0);
+    let words = "the work of 1@1 is back, as your own edit: story 1 is not the next one\n";
+    sandbox.ralph(&["restore", "1@1"]).exits(0).says(words);
+}
+
+#[test]
 fn restore_in_a_loop_that_is_over_offers_what_still_works() {
     let sandbox = Sandbox::started();
     sandbox.step("next", &sandbox.completing("echo x >x")).exits(0);
