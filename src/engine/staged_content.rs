@@ -1,8 +1,11 @@
 //! Keeps content that is only staged: a step resets the index to the checkpoint, and the work tree has another version.
 
+use std::path::Path;
+
 use super::Loop;
 use crate::error::Error;
 use crate::fs::{kind_of, path_below};
+use crate::git::Repo;
 use crate::git::index_file::{Entry, GITLINK, touched};
 use crate::names::{Oid, typed};
 use crate::paths::first_few;
@@ -20,7 +23,17 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
     if !state.is_live() || !is_on_branch || is_sessions {
         return Ok(());
     }
-    let was = repo.read_index_or_none(&open.checkpoint().index())?;
+    keep_of(open, repo, &open.checkpoint().index(), "HEAD").await
+}
+
+/// Keeps in the same way what is only staged in the index of `repo`, before git-ralph replaces it: a person may have staged
+/// it after a kill. `was` is the index that the steps so far have left.
+pub(super) async fn keep_before_reset(open: &Loop<'_>, repo: &Repo, was: &Path) -> Result<(), Error> {
+    keep_of(open, repo, was, open.state.checkpoint().as_str()).await
+}
+
+async fn keep_of(open: &Loop<'_>, repo: &Repo, was: &Path, base: &str) -> Result<(), Error> {
+    let was = repo.read_index_or_none(was)?;
     let now = repo.read_index_or_none(&repo.index())?;
     // Without the index of the checkpoint, the staged changes are unknown.
     let (Some(was), Some(now)) = (was.index(), now.index()) else {
@@ -46,7 +59,7 @@ pub(super) async fn keep(open: &Loop<'_>) -> Result<(), Error> {
         return Ok(());
     }
     // The user may have committed it.
-    let args = ["--cached", "--name-only", "-z", "HEAD", "--"];
+    let args = ["--cached", "--name-only", "-z", base, "--"];
     let uncommitted = repo.git.cmd("diff-index", args).fields().await?;
     only_staged.retain(|path| uncommitted.contains(path));
     if only_staged.is_empty() {

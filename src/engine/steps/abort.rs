@@ -4,9 +4,12 @@ use super::put_away::PutAway;
 use super::{leave, side};
 use crate::engine::position::refuse_operation;
 use crate::engine::steps::finish_refusal::FinishRefusal;
-use crate::engine::transition::{self, ABORT_TRASH, Known, PULL_TRASH, final_state, original_now};
-use crate::engine::{Loop, lifecycle_hooks};
+use crate::engine::transition::{
+    self, ABORT_TRASH, Known, ORIGINAL_INDEX, PULL_TRASH, final_state, original_now, restore_original_index,
+};
+use crate::engine::{Loop, lifecycle_hooks, staged_content};
 use crate::error::{Error, refuse};
+use crate::fs::target_of;
 use crate::state::{EndPlan, EndStep, Intent};
 
 /// Restores HEAD, index and work tree to their state before the loop, and closes the loop. Keeps the present state as
@@ -41,6 +44,21 @@ pub(super) async fn close(open: &mut Loop<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Keeps what the user's index has got since the loop began, and nothing else has: the original index replaces it. Other
+/// strategies than stash work with that index, and every step keeps it.
+async fn keep_staged(open: &Loop<'_>) -> Result<(), Error> {
+    let before = &open.state.here.before;
+    if open.state.has_branch() || !before.index {
+        return Ok(());
+    }
+    let original = open.file(ORIGINAL_INDEX);
+    if target_of(&original)?.is_none() {
+        restore_original_index(open.git(), before.anchor.as_ref(), &open.store).await?;
+    }
+    let repo = open.repo().with_users_index();
+    staged_content::keep_before_reset(open, &repo, &original).await
+}
+
 /// Makes the plan to abort a loop in its work tree, which stays even if it is the loop's own.
 pub(super) async fn plan_in_place(open: &Loop<'_>) -> Result<(EndPlan, Known), Error> {
     refuse_operation(open.repo()).await?;
@@ -53,6 +71,7 @@ pub(super) async fn plan_in_place(open: &Loop<'_>) -> Result<(EndPlan, Known), E
             is_away: open.state.has_branch(),
         });
     }
+    keep_staged(open).await?;
     let now = open.read_work_tree().await?;
     let what = "what was there when the loop was aborted";
     let finished = final_state(open, &tip, &now.tree, what).await?;

@@ -8,7 +8,7 @@ use crate::engine::attempt::facts::{ATTEMPT, Facts};
 use crate::engine::position::Position;
 use crate::engine::transition::{self, Known};
 use crate::engine::travel::PublicText;
-use crate::engine::{Loop, ended_loops, judged, users_head};
+use crate::engine::{Loop, ended_loops, judged, staged_content, users_head};
 use crate::error::Error;
 use crate::events::Notices;
 use crate::git::autostashes;
@@ -101,6 +101,10 @@ pub(crate) async fn undo(
     // An agent may have built ignored files; only files of the user's are named, also after a kill.
     let is_persons = plan.verdict.is_none() || open.state.is_by_hand() || open.is_recovering;
     let put_away = PutAway::before(open, &plan.trash)?;
+    if open.is_recovering {
+        let was = open.checkpoint().index();
+        staged_content::keep_before_reset(open, open.repo(), &was).await?;
+    }
     transition::take(open, Intent::Revert(plan), known).await?;
     if is_persons {
         put_away.tell(open, &left).await?;

@@ -442,3 +442,37 @@ fn notes_in_the_file_of_an_attempt_that_was_cut_off_are_marked() {
     let prompt = sandbox.ralph(&["prompt"]).exits(0).stdout;
     assert!(prompt.contains("[1@1, not accepted] half true\n"), "{prompt}");
 }
+
+#[test]
+fn content_that_was_only_staged_after_a_kill_or_before_an_abort_is_kept() {
+    for options in [&[][..], &["--worktree"], &["--strategy", "stash"]] {
+        let sandbox = Sandbox::new();
+        sandbox
+            .ralph(&[&["start", CHANGE][..], options].concat())
+            .exits(0);
+        let at = match options {
+            ["--worktree"] => sandbox.outside("repo.ralph/add-login"),
+            _ => sandbox.top.clone(),
+        };
+        let is_stash = options.contains(&"stash");
+        if !is_stash {
+            let agent = sandbox.agent("echo agent >w; kill -9 $(ps -o ppid= -p $PPID)");
+            let killed = sandbox.direct(&["next", "--", &agent]).dir(&at).run();
+            assert_ne!(killed.code, 0);
+        }
+        fs::write(at.join("only"), "first\n").unwrap();
+        sandbox.git_cmd(&["add", "only"]).dir(&at).run().exits(0);
+        let blob = sandbox
+            .git_cmd(&["rev-parse", ":only"])
+            .dir(&at)
+            .run()
+            .exits(0)
+            .stdout;
+        fs::write(at.join("only"), "second\n").unwrap();
+        let words: &[&str] = if is_stash { &["abort"] } else { &["revert"] };
+        let told = "what is staged is in no checkpoint, and is kept: only; to see it: git show ";
+        sandbox.direct(words).dir(&at).run().exits(0).says(told);
+        let kept = sandbox.git(&["rev-list", "--objects", "--glob=refs/ralph/*/replaced/*"]);
+        assert!(kept.contains(blob.trim()), "{options:?}: {kept}");
+    }
+}
