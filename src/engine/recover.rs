@@ -137,7 +137,7 @@ pub(super) async fn make_ready(open: &mut Loop<'_>, purpose: Purpose) -> Result<
         let head = open.view.head().unwrap_or_else(|| open.context.head.clone());
         open.view = View::of_head(head);
         if purpose == Purpose::Step {
-            staged_content::keep(open).await?;
+            Box::pin(staged_content::keep(open)).await?;
         }
     }
     allow_retries(&open.context, &mut open.state);

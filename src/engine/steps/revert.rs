@@ -103,7 +103,7 @@ pub(crate) async fn undo(
     let put_away = PutAway::before(open, &plan.trash)?;
     if open.is_recovering {
         let was = open.checkpoint().index();
-        staged_content::keep_before_reset(open, open.repo(), &was).await?;
+        Box::pin(staged_content::keep_before_reset(open, open.repo(), &was)).await?;
     }
     transition::take(open, Intent::Revert(plan), known).await?;
     if is_persons {
